@@ -280,6 +280,8 @@ job_create(struct job *j, struct error *err)
 	status = job_take_turn(j, err);
 	if (status == GO && n->way != NESTED_NEW)
 		status = create_build_nested_resume(j, err);
+	if (status == STATUS_WAITING)
+		place_asks(&j->place, &spec);
 	if (status != GO)
 		return status;
 
@@ -290,11 +292,13 @@ job_create(struct job *j, struct error *err)
 		if (run_reopen(&j->run, n->run_id, err) != 0)
 			return -1;
 		status = resume_build(&j->resume, &plan, j->run.directory, err);
-		if (status == 0)
+		if (status == 0) {
 			status = job_ask(&j->resume);
-		else if (status == 1)
+			place_asks(&j->place, &spec);
+		} else if (status == 1) {
 			status = nested_decide(j->run.directory, &plan.answers, err) == 0 ?
 			    begin_run(j, err) : -1;
+		}
 		if (status != GO)
 			run_let_go(&j->run);
 		return status;
@@ -319,6 +323,8 @@ job_open_input(struct job *j, struct error *err)
 		    reopen_input(j, err);
 	if (j->settings.no_input)
 		input_pass(&j->input, PROCESS_NULL);
+	else if (j->settings.no_transcript && j->place.nested_in && redactor_redaction(&j->redactor) == NULL)
+		input_pass_digested(&j->input, STDIN_FILENO);
 	else if (j->settings.no_transcript || redactor_redaction(&j->redactor) != NULL)
 		input_pass(&j->input, STDIN_FILENO);
 	else

@@ -107,6 +107,16 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	return 0;
 }
 
+void
+place_asks(struct place *p, const struct place_spec *spec)
+{
+	const struct child_start start = place_describe_start(spec);
+	struct error err;
+
+	error_set(&err, ERROR_WAITING, NULL, "waiting for a person");
+	record_question(p, &start, &err);
+}
+
 int
 place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
     struct error *err)
@@ -168,9 +178,13 @@ place_replay(struct place *p, const struct place_spec *spec, struct error *err)
 int
 place_reuse(struct place *p, const struct place_spec *spec, struct error *err)
 {
+	const struct input_digests *given = &p->nested.given;
 	const struct child_end end = {
 		.reused_from = p->nested.reused_from,
 		.result = p->nested.reused_from.event_id == NULL ? &p->nested.result : NULL,
+		.stdin_sha256 = given->sha256[0] != '\0' ? given->sha256 : NULL,
+		.stdin_data_sha256 = given->data_sha256[0] != '\0' ? given->data_sha256 : NULL,
+		.stdin_bytes = given->bytes,
 	};
 
 	if (place_begin(p, spec, err) != 0 || child_completed(&p->child, &end, err) != 0)
@@ -225,7 +239,8 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 		.error = &error,
 		.exit_code = e->exit_code,
 		.completed = p->unchanged ? NULL : p->completed,
-		.stdin_sha256 = input->kept ? stdin_sha256 : NULL,
+		.stdin_sha256 = input->kept || input->digested ? stdin_sha256 : NULL,
+		.stdin_data_sha256 = input->data_sha256[0] != '\0' ? input->data_sha256 : NULL,
 		.stdin_bytes = input->bytes,
 		.stdout_bytes = p->output.bytes,
 	};

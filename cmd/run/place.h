@@ -60,6 +60,10 @@ struct place_spec {
  * nested.way says whether the child was recorded before. Call place_free() whatever the result. */
 int place_find(struct place *p, const struct place_spec *spec, struct error *err);
 
+/* Records that the user was asked before the recorded child went on: the call ends as waiting, and nothing was run
+ * in it. */
+void place_asks(struct place *p, const struct place_spec *spec);
+
 /* For a run that is resumed by itself: it goes on in this process, even if it was a child. */
 int place_resumed(struct place *p, const char *run_id, const struct workflow *workflow,
     struct error *err);

@@ -225,6 +225,7 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 		writer_object(&w);
 		writer_member_string(&w, KEY_SHA256, end->stdin_sha256);
 		writer_member_integer(&w, KEY_BYTES, end->stdin_bytes);
+		writer_member_string(&w, KEY_DATA_SHA256, end->stdin_data_sha256);
 		writer_object_end(&w);
 	}
 	write_recorded(&w, KEY_REUSED_FROM, &end->reused_from);

@@ -92,6 +92,7 @@ struct child_end {
 	                                it with; NULL */
 	const char *completed;       /* event id of its run.completed; NULL: none (yet) */
 	const char *stdin_sha256;    /* NULL: stdin was not recorded */
+	const char *stdin_data_sha256; /* state_digest() of it; NULL */
 	int64_t stdin_bytes, stdout_bytes;
 	struct child_recorded reused_from; /* the result is recorded there */
 };

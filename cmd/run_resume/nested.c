@@ -193,17 +193,21 @@ refuse_missing(struct nested *n, const struct child *c, struct error *err)
 	return -1;
 }
 
-/* The user says that it is done: with what it wrote, if its parent has recorded that. */
-static void
-nested_take_as_done(struct nested *n)
+/* The user says that it is done: with what it wrote, if its parent has recorded that. Its input is noted, so that it
+ * is known again. */
+static int
+nested_take_as_done(struct nested *n, const struct child *c, int *input, struct error *err)
 {
+	if (input_digest(c->parent.directory, input, &n->given, err) != 0)
+		return -1;
 	if (n->recalled.end == RECALL_SUCCEEDED &&
 	    span_member(recalled_result(&n->recalled)->view.payload, KEY_RESULT).at != NULL) {
 		nested_reuse_result(n);
-		return;
+		return 0;
 	}
 	n->way = NESTED_REUSE;
 	data_from_text(&n->result, "", 0);
+	return 0;
 }
 
 /* A child run that has not ended well continues, unless the user wants another in its place. */
@@ -216,6 +220,15 @@ nested_refuse_skip(const struct nested *n, struct error *err)
 	return error_set(err, ERROR_WAITING, call, "is a child run that has not ended well, and goes on: it is "
 	    "not to be skipped whole; skip a call in it, or resume with --redo %s%s for another run in its "
 	    "place", prefix, call);
+}
+
+/* What is recorded of the input of a child: the call that took it over may have had another one. */
+static struct span
+recorded_input(const struct recalled *r)
+{
+	struct span given = r->completed.line.len > 0 ? span_member(r->completed.view.payload, KEY_STDIN) : SPAN_NONE;
+
+	return given.at != NULL ? given : span_member(recalled_result(r)->view.payload, KEY_STDIN);
 }
 
 /* Decides what a resumed run or a fork does with a recorded child. */
@@ -237,17 +250,15 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 		return 0;
 	if (!there && result_stands(n)) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
-		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
+		    recorded_input(r), input, &same, err) != 0)
 			return -1;
 		if (same) {
 			nested_reuse_result(n);
 			return 0;
 		}
 	}
-	if (!there && r->decided == RECALL_SKIP) {
-		nested_take_as_done(n);
-		return 0;
-	}
+	if (!there && r->decided == RECALL_SKIP)
+		return nested_take_as_done(n, c, input, err);
 	if (!there && r->decided == RECALL_REDO)
 		return 0;
 	if (!there)
@@ -267,7 +278,7 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 		n->result.no_newline = false;
 	} else if (result_stands(n)) {
 		if (same_input(&c->parent.storage, n->run_id, c->parent.directory,
-		    span_member(end->view.payload, KEY_STDIN), input, &same, err) != 0)
+		    recorded_input(r), input, &same, err) != 0)
 			return -1;
 		if (same)
 			nested_reuse_result(n);
@@ -323,8 +334,10 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 		n->end.compared_with = n->compared_with;
 	if (span_copy(span_member(link, KEY_EVENT_ID), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
-	if (span_copy(span_member(given, KEY_SHA256), n->stdin_sha256, sizeof n->stdin_sha256))
-		n->end.stdin_sha256 = n->stdin_sha256;
+	if (span_copy(span_member(given, KEY_SHA256), n->given.sha256, sizeof n->given.sha256))
+		n->end.stdin_sha256 = n->given.sha256;
+	if (span_copy(span_member(given, KEY_DATA_SHA256), n->given.data_sha256, sizeof n->given.data_sha256))
+		n->end.stdin_data_sha256 = n->given.data_sha256;
 	number = 0;
 	span_integer(span_member(given, KEY_BYTES), &number);
 	n->end.stdin_bytes = number;
@@ -343,11 +356,11 @@ struct fitting {
 };
 
 static int
-compare_input(void *context, const char *child_run_id)
+compare_input(void *context, const char *child_run_id, struct span given)
 {
 	struct fitting *f = context;
 	const enum input_fit fit = input_compare_begin(&f->child->parent.storage, child_run_id,
-	    f->child->parent.directory, f->input, f->waited ? 1 : INPUT_BEGIN_MS);
+	    f->child->parent.directory, given, f->input, f->waited ? 1 : INPUT_BEGIN_MS);
 
 	f->waited |= fit == INPUT_UNKNOWN;
 	return (int)fit;

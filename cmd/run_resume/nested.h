@@ -27,6 +27,7 @@
 #include "history/history.h"
 #include "history/recall.h"
 #include "run_resume/child.h"
+#include "run_resume/same_input.h"
 #include "storage/state.h"
 
 enum nested_way {
@@ -47,9 +48,10 @@ struct nested {
 	enum nested_way way;
 	char run_id[ID_SIZE];     /* of the recorded child; "" if NESTED_NEW */
 	struct data result;       /* if NESTED_REUSE, NESTED_REPLAY */
+	struct input_digests given; /* what end says, or that of what is taken as done */
 	struct child_end end;     /* if NESTED_REPLAY */
 	struct error error;       /* of end */
-	char completed[ID_SIZE], stdin_sha256[DIGEST_SIZE], compared_with[ID_SIZE];
+	char completed[ID_SIZE], compared_with[ID_SIZE];
 	struct nested_answers answers;
 	struct child_recorded claims, reused_from;
 

@@ -530,9 +530,18 @@ add_answers(struct history_summary *to, const struct history_answers *answers,
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		for (char *const *path = lists[i]; path != NULL && *path != NULL; path++) {
 			const char *rest = nested_path_inside(*path, child->call, child->names, child->path);
+			const bool redone = rest != NULL && list_has(inside->redone, rest);
 
+			/* What is in doubt in a child run that did not succeed is asked about, and needs an answer. */
+			if (redone && child->kept.code != ERROR_NONE &&
+			    (child->succeeded || inside->doubt_count == 0)) {
+				history_refuse(to, *path, &child->kept);
+				continue;
+			}
 			if (rest != NULL && list_has(inside->named, rest))
 				list_add(&to->named, *path);
+			if (redone)
+				list_add(&to->redone, *path);
 			for (size_t r = 0; rest != NULL && r < inside->refused_count; r++)
 				if (strcmp(inside->refused[r].path, rest) == 0)
 					history_refuse(to, *path, &inside->refused[r].why);
@@ -540,10 +549,19 @@ add_answers(struct history_summary *to, const struct history_answers *answers,
 }
 
 static void
+add_taken(struct history_summary *to, const struct history_summary *from)
+{
+	for (char *const *id = from->taken; id != NULL && *id != NULL; id++)
+		list_add(&to->taken, *id);
+}
+
+static void
 resume_add_answers(struct history_summary *to, const struct history_summary *from)
 {
 	for (char *const *path = from->named; path != NULL && *path != NULL; path++)
 		list_add(&to->named, *path);
+	for (char *const *path = from->redone; path != NULL && *path != NULL; path++)
+		list_add(&to->redone, *path);
 	for (size_t i = 0; i < from->refused_count; i++)
 		history_refuse(to, from->refused[i].path, &from->refused[i].why);
 }
@@ -551,7 +569,7 @@ resume_add_answers(struct history_summary *to, const struct history_summary *fro
 struct looking {
 	struct resume *parent;
 	const struct resume_plan *plan;
-	struct history_summary found; /* programs, named, refused */
+	struct history_summary found; /* programs, doubts, taken, redone, named, refused */
 };
 
 /* Builds the history of a child run. Its index is written only where the parent asks for that, and
@@ -563,6 +581,7 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	char *index = parent->indexes_in != NULL ? history_inside(parent->indexes_in, child->run_id) : NULL;
 	int built;
 
+	inner->excused = child->excused;
 	inner->indexes_in = parent->indexes_in;
 	inner->words.around = &parent->words.file_names;
 	inner->prefix = memory_format("%s%s/", parent->prefix != NULL ? parent->prefix : "", child->call);
@@ -576,30 +595,57 @@ build_inside(struct resume *inner, const struct resume *parent, const struct his
 	return built;
 }
 
+/* Adds the effects in doubt in a child run to those of its parent, whose user decides about them. */
+static void
+add_doubts(struct history_summary *to, struct history_summary *from, const char *run_id)
+{
+	to->doubts = memory_array(to->doubts, to->doubt_count + from->doubt_count + 1, sizeof *to->doubts);
+	for (size_t i = 0; i < from->doubt_count; i++) {
+		struct history_doubt *doubt = &to->doubts[to->doubt_count++];
+
+		*doubt = from->doubts[i];
+		if (doubt->run_id[0] == '\0')
+			memcpy(doubt->run_id, run_id, ID_SIZE);
+	}
+	from->doubt_count = 0;
+}
+
 /* Callback of history_check_children(). A record that cannot be read is skipped here, and
- * reported elsewhere. */
-static bool
+ * reported elsewhere. Of a child run that did not succeed only the answers are looked at: the rest,
+ * and its index, come with add_child(). */
+static enum child_contains
 resume_check_child(void *context, const struct history_child *child)
 {
 	struct looking *l = context;
 	struct nested_answers answers = nested_answers_inside(&l->plan->answers, child->call, child->names, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
+	const char *indexes_in = l->parent->indexes_in;
 	struct resume inner = { .path = NULL };
 	struct error ignored = ERROR_INIT;
-	bool outdated = false;
+	bool outdated = false, redone = false;
 
-	if (resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
-		if (build_inside(&inner, l->parent, child, &plan, &ignored) != -1)
-			for (size_t i = 0; i < inner.history.program_count; i++)
-				outdated |= inner.history.programs[i].results > 0;
+	if (!child->succeeded)
+		l->parent->indexes_in = NULL;
+	if ((child->succeeded || answers.redo != NULL) &&
+	    resume_find(&inner, &l->parent->storage, child->run_id, &ignored) == 0) {
+		const bool built = build_inside(&inner, l->parent, child, &plan, &ignored) != -1;
+
+		for (size_t i = 0; built && i < inner.history.program_count; i++)
+			outdated |= inner.history.programs[i].results > 0;
+		redone = inner.history.redone != NULL;
 		add_answers(&l->found, &l->plan->answers, child, &inner.history);
-		if (outdated)
+		if (child->succeeded)
+			add_taken(&l->found, &inner.history);
+		if (outdated && child->succeeded)
 			add_programs(&l->found, &inner.history);
+		if (redone && child->succeeded && child->kept.code == ERROR_NONE)
+			add_doubts(&l->found, &inner.history, child->run_id);
 		l->parent->words.file_names.edited |= inner.words.file_names.edited;
 	}
+	l->parent->indexes_in = indexes_in;
 	resume_free(&inner);
 	nested_answers_free(&answers);
-	return outdated;
+	return redone ? CHILD_REDONE : outdated ? CHILD_OUTDATED : CHILD_NOTHING;
 }
 
 /* If the workspace does not exist, its programs cannot be checked. */
@@ -621,34 +667,22 @@ add_child(struct resume *r, const struct history_child *child, const struct resu
 {
 	struct nested_answers answers = nested_answers_inside(&around->answers, child->call, child->names, child->path);
 	const struct resume_plan plan = { child->forked, NULL, nested_answers_of(&answers) };
-	struct history_summary *own = &r->history, *its;
+	struct history_summary *own = &r->history;
 	struct resume inner = { .path = NULL };
 	bool failed = resume_find(&inner, &r->storage, child->run_id, err) != 0 ||
 	    resume_check_ended(&inner, &r->storage, err) != 0;
 
 	if (!failed) {
-		inner.excused = child->excused;
 		failed = build_inside(&inner, r, child, &plan, err) == -1;
 		r->words.file_names.edited |= inner.words.file_names.edited;
 		add_answers(own, &around->answers, child, &inner.history);
+		add_taken(own, &inner.history);
 	}
 	/* A child that succeeded after its parent died has none to decide; one whose reader closed
 	 * the pipe is resumed. */
 	if (!failed && (strcmp(inner.status, "success") != 0 || inner.reader_gone)) {
-		its = &inner.history;
-		if (!failed)
-			own->doubts = memory_array(own->doubts, own->doubt_count + its->doubt_count + 1,
-			    sizeof *own->doubts);
-		for (size_t i = 0; !failed && i < its->doubt_count; i++) {
-			struct history_doubt *doubt = &own->doubts[own->doubt_count++];
-
-			*doubt = its->doubts[i];
-			if (doubt->run_id[0] == '\0')
-				memcpy(doubt->run_id, child->run_id, ID_SIZE);
-		}
-		if (!failed)
-			its->doubt_count = 0;
-		add_programs(own, its);
+		add_doubts(own, &inner.history, child->run_id);
+		add_programs(own, &inner.history);
 	}
 	resume_free(&inner);
 	nested_answers_free(&answers);
@@ -714,7 +748,9 @@ resume_build_with_index(struct resume *r, const struct resume_plan *plan, const 
 		check_programs(r, &looking);
 		failed = history_summarize(r->reading, &r->history, err);
 		add_programs(&r->history, &looking.found);
+		add_doubts(&r->history, &looking.found, "");
 		resume_add_answers(&r->history, &looking.found);
+		add_taken(&r->history, &looking.found);
 		history_summary_free(&looking.found);
 	}
 	/* Only children that were made: the parent may have died before that. */
@@ -759,6 +795,9 @@ resume_build(struct resume *r, const struct resume_plan *plan, const char *run_d
 	built = resume_build_with_index(r, plan, index, false, err);
 	r->indexes_in = NULL;
 	free(index);
+	if (built != -1 && run_directory != NULL && r->history.taken != NULL &&
+	    history_note_taken(run_directory, r->history.taken, err) != 0)
+		return -1;
 	return built;
 }
 

@@ -21,6 +21,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/polling.h"
+#include "start/input.h"
 #include "start/supervise.h"
 #include "storage/state.h"
 #include "transcript/event_keys.h"
@@ -213,9 +214,32 @@ compare_states(const struct begin *begin, int kept, const char *directory)
 	return fit;
 }
 
+/* Compares with an input of which the digest alone is known. */
+static enum input_fit
+compare_digest(const struct begin *begin, struct span recorded)
+{
+	char sha256[DIGEST_SIZE];
+	long long bytes = -1;
+
+	/* State lines may have another length. */
+	if (span_member(recorded, KEY_DATA_SHA256).at != NULL) {
+		if (!begin->ended)
+			return INPUT_UNKNOWN;
+		if (state_digest(begin->bytes, begin->len, sha256))
+			return span_is(span_member(recorded, KEY_DATA_SHA256), sha256) ? INPUT_SAME : INPUT_OTHER;
+	}
+	span_integer(span_member(recorded, KEY_BYTES), &bytes);
+	if (bytes < 0 || begin->len > (size_t)bytes || (begin->ended && begin->len < (size_t)bytes))
+		return bytes < 0 ? INPUT_UNKNOWN : INPUT_OTHER;
+	if (begin->len < (size_t)bytes)
+		return INPUT_UNKNOWN;
+	return span_is(span_member(recorded, KEY_SHA256), digest_sha256(begin->bytes, begin->len, sha256)) ?
+	    INPUT_SAME : INPUT_OTHER;
+}
+
 enum input_fit
-input_compare_begin(const struct storage *s, const char *run_id, const char *directory, int input,
-    int wait_ms)
+input_compare_begin(const struct storage *s, const char *run_id, const char *directory, struct span recorded,
+    int input, int wait_ms)
 {
 	const struct timespec nap = { 0, BEGIN_NAP_MS * 1000000L };
 	char *path = storage_input(s, run_id), *part = memory_format("%s.part", path);
@@ -234,17 +258,17 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 	if (kept >= 0 && (fstat(kept, &then) != 0 || (!whole && then.st_size == 0)))
 		fit = INPUT_SAME;
 	else if (!some && kept < 0)
-		fit = INPUT_SAME;
-	else if (some && kept >= 0)
+		fit = recorded.at == NULL ? INPUT_SAME : INPUT_OTHER;
+	else if (some && (kept >= 0 || recorded.at != NULL))
 		begin.bytes = memory_alloc(BEGIN_LIMIT);
 	/* Wait until as much has arrived as was recorded. */
 	for (int waited = 0; begin.bytes != NULL && waited < wait_ms; waited += BEGIN_NAP_MS) {
 		if (!peek_input(input, now.st_mode, &begin))
 			break;
-		fit = begin.len == 0 && !begin.ended ? INPUT_UNKNOWN :
+		fit = begin.len == 0 && !begin.ended ? INPUT_UNKNOWN : kept < 0 ? compare_digest(&begin, recorded) :
 		    begins_alike(&begin, kept, whole) ? INPUT_SAME : compare_states(&begin, kept, directory);
 		if (fit == INPUT_OTHER || begin.ended || begin.len == BEGIN_LIMIT ||
-		    (off_t)begin.len > then.st_size || nanosleep(&nap, NULL) != 0)
+		    (kept >= 0 && (off_t)begin.len > then.st_size) || nanosleep(&nap, NULL) != 0)
 			break;
 	}
 	if (kept >= 0)
@@ -258,10 +282,62 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 /* ---- comparing all of it ---- */
 
 int
+input_digest(const char *directory, int *input, struct input_digests *digests, struct error *err)
+{
+	char *bytes;
+	struct buffer all = BUFFER_INIT;
+	struct digest digest;
+	struct stat status;
+	ssize_t got;
+	off_t at;
+
+	*digests = (struct input_digests){ .bytes = 0 };
+	if (*input < 0 || fstat(*input, &status) != 0)
+		return 0;
+	if ((S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode)) && same_input_spool_stdin(directory, input, err) != 0)
+		return -1;
+	at = lseek(*input, 0, SEEK_CUR);
+	if (at < 0)
+		return 0;
+	bytes = memory_alloc(CHUNK);
+	digest_begin(&digest);
+	while ((got = pread(*input, bytes, CHUNK, at + (off_t)digests->bytes)) > 0) {
+		digest_add(&digest, bytes, (size_t)got);
+		digests->bytes += got;
+		if (digests->bytes <= INPUT_DATA_LIMIT)
+			buffer_append(&all, bytes, (size_t)got);
+	}
+	if (got == 0)
+		digest_end(&digest, digests->sha256);
+	if (got == 0 && digests->bytes == (int64_t)all.len &&
+	    !state_digest(buffer_string(&all), all.len, digests->data_sha256))
+		digests->data_sha256[0] = '\0';
+	buffer_free(&all);
+	free(bytes);
+	return 0;
+}
+
+/* Compares with an input of which the digests alone are known. */
+static int
+compare_digests(const char *directory, struct span recorded, int *input, bool *same, struct error *err)
+{
+	struct input_digests now;
+	long long bytes = -1;
+
+	if (input_digest(directory, input, &now, err) != 0)
+		return -1;
+	span_integer(span_member(recorded, KEY_BYTES), &bytes);
+	*same = (now.bytes == bytes && span_is(span_member(recorded, KEY_SHA256), now.sha256)) ||
+	    (now.data_sha256[0] != '\0' && span_is(span_member(recorded, KEY_DATA_SHA256), now.data_sha256));
+	return 0;
+}
+
+int
 same_input(const struct storage *s, const char *run_id, const char *directory,
     struct span recorded, int *input, bool *same, struct error *err)
 {
-	char *path = storage_input(s, run_id);
+	char *path = storage_input(s, run_id), *part = memory_format("%s.part", path);
+	const bool gone = access(path, F_OK) != 0 && access(part, F_OK) != 0;
 	int kept = file_open_plain(path, O_RDONLY, 0), failed = 0;
 	long long bytes = 0;
 	struct stat status;
@@ -273,9 +349,11 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 		now = flows || S_ISREG(status.st_mode);
 	}
 	span_integer(span_member(recorded, KEY_BYTES), &bytes);
-	if (recorded.at == NULL || !now || kept < 0) {
+	if (recorded.at == NULL || !now || (kept < 0 && !gone)) {
 		/* Incomplete recorded input: the same only if nothing of it was read. */
 		*same = recorded.at == NULL ? !now : bytes == 0;
+	} else if (kept < 0) {
+		failed = compare_digests(directory, recorded, input, same, err);
 	} else {
 		if (flows)
 			failed = same_input_spool_stdin(directory, input, err);
@@ -286,6 +364,7 @@ same_input(const struct storage *s, const char *run_id, const char *directory,
 	}
 	if (kept >= 0)
 		close(kept);
+	free(part);
 	free(path);
 	return failed;
 }

@@ -162,8 +162,10 @@ record_start(struct step_call *call, struct error *err)
 		return -1;
 	call->record_from = call->step->place.run->transcript.size;
 	if (call->verdict.recalls) {
+		const bool left_out = call->when.asked && !call->when.yes && call->end.error.code == ERROR_NONE;
+
 		INVARIANT(recorded != NULL);
-		recorded->claimed(recorded->history, &call->verdict.recalled);
+		(left_out ? recorded->left_out : recorded->claimed)(recorded->history, &call->verdict.recalled);
 	}
 	return 0;
 }

@@ -740,8 +740,13 @@ describe_child(const struct recording *rec, uint32_t call)
 	struct history_child child = { .call = recording_call_label(rec, call),
 		.names = recording_child_names(rec, call),
 		.path = memory_text(c->call->step->path), .excused = recording_child_excused(rec, call),
-		.forked = c->source < rec->spec->other_count };
+		.succeeded = c->status.state == RECALL_SUCCEEDED,
+		.forked = c->source < rec->spec->other_count, .kept = ERROR_INIT };
+	enum kept_by why;
+	const uint32_t by = recording_kept_by(rec, call, &why);
 
+	if (by != NO_CALL)
+		recording_refuse_kept(rec, call, by, why, &child.kept);
 	snprintf(child.run_id, sizeof child.run_id, "%s", c->call->rare->child_run_id);
 	return child;
 }
@@ -789,27 +794,51 @@ history_check_programs(struct history_reading *r, const char *workspace)
 	recording_check_programs(&r->recording, workspace);
 }
 
+/* Notes why no call in a detached child run is made again: it goes on by itself alone. */
+static void
+note_detached(const struct recording *rec, uint32_t call, struct history_child *child)
+{
+	const struct recorded_call *c = &rec->calls[call];
+	struct buffer line = BUFFER_INIT;
+
+	if (event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) == 0 &&
+	    span_true(span_path(span_of(line.data, line.len), KEY_PAYLOAD, KEY_DETACHED, NULL)))
+		error_set(&child->kept, ERROR_USAGE, "--redo", "%s%s was detached: resume that run by itself, %s",
+		    rec->spec->prefix != NULL ? rec->spec->prefix : "", child->call, child->run_id);
+	buffer_free(&line);
+}
+
 void
 history_check_children(struct history_reading *r,
-    bool (*outdated)(void *context, const struct history_child *child), void *context)
+    enum child_contains (*check)(void *context, const struct history_child *child), void *context)
 {
 	struct recording *rec = &r->recording;
-	bool repeated = false;
+	bool again = false;
 
 	for (uint32_t i = 0; i < rec->call_count; i++) {
+		struct recorded_call *c = &rec->calls[i];
+		const bool succeeded = c->status.state == RECALL_SUCCEEDED;
 		struct history_child child;
+		enum child_contains contains;
 
-		if (!rec->calls[i].kind.child || rec->calls[i].status.state != RECALL_SUCCEEDED ||
-		    !recording_counts(rec, i))
+		if (!c->kind.child || !recording_counts(rec, i) ||
+		    (!succeeded && (c->links.enclosing == NO_CALL || rec->spec->answers.redo == NULL)))
 			continue;
 		child = describe_child(rec, i);
-		if (outdated(context, &child) && rec->spec->answers.redo_changed) {
+		if (rec->spec->answers.redo != NULL && succeeded)
+			note_detached(rec, i, &child);
+		contains = check(context, &child);
+		if (contains == CHILD_OUTDATED && succeeded && rec->spec->answers.redo_changed) {
 			recording_repeat(rec, i);
-			repeated = true;
+			again = true;
+		} else if (contains == CHILD_REDONE && child.kept.code == ERROR_NONE) {
+			c->status.reopened |= succeeded;
+			recording_reopen_around(rec, i);
+			again = true;
 		}
 		free_child(&child);
 	}
-	if (repeated)
+	if (again)
 		recording_note_effects(rec);
 }
 
@@ -847,6 +876,8 @@ history_summarize(const struct history_reading *r, struct history_summary *summa
 		    sizeof *summary->children);
 		summary->children[summary->child_count++] = describe_child(rec, i);
 	}
+	for (char *const *id = rec->seen.taken; id != NULL && *id != NULL; id++)
+		list_add(&summary->taken, *id);
 	summary->attempts = rec->now.own_attempts;
 	snprintf(summary->status, sizeof summary->status, "%s", rec->status);
 	summary->reader_gone = rec->reader_gone;
@@ -910,21 +941,9 @@ history_build(const char *path, const struct history_spec *spec,
 	return failed;
 }
 
-/* Whether a call of this run's transcript has taken over the record that starts there. */
-static bool
-is_lent(const void *context, int64_t offset)
-{
-	const struct history *h = context;
-
-	for (size_t i = 0; i < h->head->records; i++)
-		if (h->records[i].started.offset == offset && !h->sources[h->records[i].started.source].foreign &&
-		    atomic_load(&h->records[i].lent) == MARK_CLAIMED)
-			return true;
-	return false;
-}
-
 int
-history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err)
+history_list_unclaimed(const struct history *h, bool (*taken)(void *, int64_t), void *context,
+    struct history_summary *summary, struct error *err)
 {
 	struct history_spec spec = { .mode = RECALL_RESUME };
 	struct history_reading *r;
@@ -944,7 +963,7 @@ history_list_unclaimed(const struct history *h, struct history_summary *summary,
 		failed = history_take_file(r, err);
 	if (failed == 0) {
 		history_end(r);
-		failed = recording_list_unclaimed(&r->recording, is_lent, h, summary, err);
+		failed = recording_list_unclaimed(&r->recording, taken, context, summary, err);
 	}
 	history_reading_free(r);
 	return failed;
@@ -976,6 +995,8 @@ history_summary_free(struct history_summary *summary)
 		free(summary->refused[i].path);
 	free(summary->refused);
 	list_free(summary->named);
+	list_free(summary->redone);
+	list_free(summary->taken);
 	free(summary->programs);
 	free(summary->children);
 	memset(summary, 0, sizeof *summary);

@@ -87,8 +87,10 @@ struct history_child {
 	                                if it is the last of the name; by a name that it had in an earlier attempt, if
 	                                no other call has that now */
 	char run_id[ID_SIZE];
+	bool succeeded;
 	bool excused;                /* it failed, and its parent went on from that */
 	bool forked;                 /* it is of what the run was forked from, and will be too */
+	struct error kept;           /* why no call in it can be made again */
 };
 
 /* A file that commands of the run ran, and that is another one now. */
@@ -152,9 +154,12 @@ struct history_refusal {
 
 struct history_summary {
 	int64_t calls;               /* records */
+	char **redone;               /* paths of --redo that make a call again which had ended, here or inside */
 	char **named;                /* paths in the answers that match something, and others: */
 	struct history_refusal *refused;
 	size_t refused_count;
+	char **taken;                /* ids of the starts of other runs' calls that calls of this one, or of its
+	                                child runs, have taken over */
 	struct history_doubt *doubts;
 	size_t doubt_count;
 	struct history_doubt *unclaimed; /* history_unclaimed() alone; recording_unclaimed() */
@@ -170,6 +175,10 @@ struct history_summary {
 	char status[16];             /* of own's last run.completed, "" if it has none */
 	bool reader_gone;            /* it ended because the reader of its output closed the pipe */
 };
+
+/* Marks these calls (history_summary.taken) as lent, in the index of a run directory and in those of its child
+ * runs that are there. ERROR_SYSTEM. */
+int history_note_taken(const char *run_directory, char *const *taken, struct error *err);
 
 /* The part of path that names something inside of the call, or of calls with call_path; NULL if it
  * names nothing there. */
@@ -188,12 +197,17 @@ int history_take(struct history_reading *r, const char *line, size_t len, int64_
 int history_take_file(struct history_reading *r, struct error *err);
 /* After the last line. */
 void history_end(struct history_reading *r);
-/* After that: compares the recorded programs with those in the workspace. Then calls outdated() for
- * each child run that succeeded, which tells whether it contains results of other programs: such a
- * child is resumed too, if those results are not valid. */
+/* After that: compares the recorded programs with those in the workspace. Then calls check() for
+ * each child run that succeeded, which tells what it contains: such a child is resumed too. If there
+ * are PATHs of --redo, also for child runs that did not succeed, but are in another call. */
+enum child_contains {
+	CHILD_NOTHING,
+	CHILD_OUTDATED,              /* results of other programs, */
+	CHILD_REDONE                 /* or a call that --redo makes again */
+};
 void history_check_programs(struct history_reading *r, const char *workspace);
 void history_check_children(struct history_reading *r,
-    bool (*outdated)(void *context, const struct history_child *child), void *context);
+    enum child_contains (*check)(void *context, const struct history_child *child), void *context);
 /* Whether the last source is still as it was read. */
 bool history_is_of(const struct history_reading *r);
 /* ERROR_USAGE for a PATH in left_out that no recorded call has, and for answers that contradict each other.

@@ -254,6 +254,8 @@ history_changed(struct history *h, const struct index_record *record,
 	}
 	if (failed == 0 && query->marks != NULL && query->marks->known)
 		add_variables(text, history_marks(h, record), query);
+	if (failed == 0 && text->len == 0 && record->child)
+		buffer_text(text, "its standard input is another");
 	recalled_event_free(&started);
 	recalled_event_free(&before);
 	return failed;

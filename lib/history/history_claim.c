@@ -342,8 +342,10 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), moved))
 			continue;
 		/* In the same place, and with a variable that does not distinguish calls, it is the
-		 * call that the user meant. */
-		if (asked && !(moved || record->tools_doubtful ? history_is_decided(h, record, guard, query) :
+		 * call that the user meant; but if more differs, that one, which is in doubt, may come yet. */
+		if (asked && !(moved || record->tools_doubtful ||
+		    (record->doubtful && record->decided == RECALL_SKIP && history_difference(h, record, query, NULL) > 1) ?
+		    history_is_decided(h, record, guard, query) :
 		    record->decided != RECALL_UNDECIDED))
 			return moved ? history_refuse_moved(h, &(struct elsewhere){ h, record, h, record, NULL, NULL, 0 }, query, r, err) :
 			    history_refuse_changed(h, record, query, r, err);
@@ -605,7 +607,8 @@ may_be_edited(struct history *h, const struct index_record *r, const struct reca
  * several records, only if one text contains the other completely. Otherwise only those that have
  * changed something. */
 static struct index_record *
-find_like_child(struct history *h, const unsigned char *key, const struct recall_query *query, bool edited)
+find_like_child(struct history *h, const unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    bool edited)
 {
 	struct index_record *found = NULL;
 	size_t most = 0, looked = 0, count = 0;
@@ -619,7 +622,8 @@ find_like_child(struct history *h, const unsigned char *key, const struct recall
 			continue;
 		looked++;
 		alike = history_alike(h, r, query);
-		if (edited ? !may_be_edited(h, r, query, alike) : !history_child_changed(h, r))
+		if (edited ? !may_be_edited(h, r, query, alike) || memcmp(r->guard, guard, DIGEST_BYTES) == 0 :
+		    !history_child_changed(h, r))
 			continue;
 		if (found == NULL || alike > most || (alike == most && history_nearer(r, found, query))) {
 			found = r;
@@ -628,6 +632,15 @@ find_like_child(struct history *h, const unsigned char *key, const struct recall
 	}
 	/* It is one of several, and may belong to another call: ask the user. */
 	return edited && count > 1 && most < ALIKE_WHOLE ? NULL : found;
+}
+
+/* Marks the record of a child run that the user has said the call is. If nothing of it was kept, its result is used,
+ * and it stays for the call that has its input. */
+static bool
+mark_child(struct history *h, struct index_record *record, struct recalled *r)
+{
+	r->lent = history_kept_nothing(h, record);
+	return r->lent ? history_lend(h, record) : history_mark(h, record);
 }
 
 /* Continues the child run; the calls in it are compared one by one. */
@@ -642,15 +655,15 @@ continue_child(struct history *h, struct index_record *record, struct recalled *
 
 /* Continues a child run whose text was edited. */
 static int
-claim_edited_text(struct history *h, const unsigned char *key, const struct recall_query *query,
-    struct recalled *r, struct error *err)
+claim_edited_text(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	struct index_record *record;
 
 	if (!query->text || h->head->mode != RECALL_RESUME || !h->head->edited)
 		return 0;
 	do
-		record = find_like_child(h, key, query, true);
+		record = find_like_child(h, key, guard, query, true);
 	while (record != NULL && !history_mark(h, record));
 	if (record == NULL)
 		return 0;
@@ -671,14 +684,14 @@ claim_changed_child(struct history *h, const unsigned char *key, const unsigned 
 	if (!query->child || h->head->mode != RECALL_RESUME)
 		return 0;
 	for (;;) {
-		record = find_like_child(h, key, query, false);
+		record = find_like_child(h, key, guard, query, false);
 		if (record == NULL)
 			return 0;
 		if (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), false))
 			continue;
 		if (!history_is_decided(h, record, guard, query))
 			return history_refuse_changed(h, record, query, r, err);
-		if (record->decided == RECALL_REDO ? history_lend(h, record) : history_mark(h, record))
+		if (record->decided == RECALL_REDO ? history_lend(h, record) : mark_child(h, record, r))
 			break;
 	}
 	return record->decided == RECALL_REDO ? 0 : continue_child(h, record, r, err);
@@ -701,7 +714,7 @@ claim_answered(struct history *h, const unsigned char *key, const unsigned char 
 	record = &h->records[asked - h->records];
 	done = record->decided == RECALL_SKIP && (!record->doubtful || record->skipped_twice) &&
 	    history_is_asker(h, h, record, guard, q);
-	if (done && history_unused_by_any(record) && (record->child ? history_mark(h, record) : history_lend(h, record))) {
+	if (done && history_unused_by_any(record) && (record->child ? mark_child(h, record, r) : history_lend(h, record))) {
 		if (record->child)
 			return continue_child(h, record, r, err);
 		r->lent = true;
@@ -741,7 +754,7 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 	if (status == 0)
 		status = claim_unrecorded(h, guard, query, r, err);
 	if (status == 0)
-		status = claim_edited_text(h, key, query, r, err);
+		status = claim_edited_text(h, key, guard, query, r, err);
 	if (status == 0)
 		status = claim_changed_child(h, key, guard, query, r, err);
 	if (status != 0)
@@ -873,13 +886,25 @@ history_confirm_claim(void *history, const struct recalled *r)
 	history_copy_mark(h, record, r->lent);
 }
 
+static void
+history_leave_free(void *history, const struct recalled *r)
+{
+	struct history *h = r->elsewhere != NULL ? r->elsewhere : history;
+	struct index_record *record = &h->records[r->record];
+
+	if (h->head->mode == RECALL_RESUME && record->changed && !r->lent && !r->shared)
+		atomic_store(&record->mark, MARK_FREE);
+	else
+		history_confirm_claim(history, r);
+}
+
 struct recall
 history_recall(struct history *h)
 {
 	return (struct recall){ .mode = (enum recall_mode)h->head->mode,
 		.cut_off = h->head->cut_off != 0, .history = h,
 		.claim = history_claim_call, .look = history_find_end, .peek = history_read_start,
-		.claimed = history_confirm_claim,
+		.claimed = history_confirm_claim, .left_out = history_leave_free,
 		.left_over = history_left_over, .expect = history_expect_call,
 		.share_out = history_share_out, .decided_since = decided_since };
 }

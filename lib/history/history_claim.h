@@ -59,6 +59,9 @@ const struct index_record *history_find_root(const struct history *h, const char
 bool history_has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query);
 /* Whether a resumed call ended without any result, so that it is made again without asking. */
 bool history_is_harmless(const struct history *h, const struct index_record *r);
+/* Whether it is a child run that succeeded and kept no transcript (--no-transcript): it cannot go on with another
+ * input, so a call with another input is another call, or was edited. */
+bool history_kept_nothing(struct history *h, const struct index_record *r);
 /* Whether it has answers of models. */
 bool history_is_paid(const struct index_record *r);
 

@@ -13,7 +13,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
@@ -35,6 +37,8 @@ open_other(struct history *h, const char *path, struct history **opened, struct 
 	if (history_open_index(opened, path, err) != 0)
 		return -1;
 	if (*opened != NULL) {
+		/* What is marked in it is marked in the copies that runs around have. */
+		(*opened)->directory = path_directory(path);
 		h->elsewhere = memory_array(h->elsewhere, count + 2, sizeof *h->elsewhere);
 		h->elsewhere[count] = *opened;
 		h->elsewhere[count + 1] = NULL;
@@ -204,6 +208,43 @@ is_of_one_run(const struct history *a, const struct history *b)
 	    strcmp(a->sources[a->head->sources - 1].run_id, b->sources[b->head->sources - 1].run_id) == 0;
 }
 
+/* In a history, and in those of the runs inside. */
+static int
+note_taken(struct history *h, struct history *at, char *const *taken, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < at->head->records; i++) {
+		struct index_record *r = &at->records[i];
+		struct recalled_event started = { .turn = -1 };
+		struct history *inside;
+
+		if (r->child)
+			failed = open_inside(h, h->directory, at, r, &inside, err);
+		if (failed == 0 && r->child && inside != NULL)
+			failed = note_taken(h, inside, taken, err);
+		if (r->child || !r->changed)
+			continue;
+		failed = history_line(at, &r->started, &started, err);
+		if (failed == 0 && list_has(taken, started.id))
+			atomic_store(&r->lent, MARK_CLAIMED);
+		recalled_event_free(&started);
+	}
+	return failed;
+}
+
+int
+history_note_taken(const char *run_directory, char *const *taken, struct error *err)
+{
+	struct history *h;
+	int failed = history_open(&h, run_directory, err);
+
+	if (failed == 0 && h != NULL)
+		failed = note_taken(h, h, taken, err);
+	history_close(h);
+	return failed;
+}
+
 static bool
 child_changed(struct history *h, struct history *around, const struct index_record *child, size_t depth)
 {
@@ -325,13 +366,63 @@ history_is_inside(struct history *h)
 	return outer != NULL && outer->head->mode == RECALL_RESUME;
 }
 
+/* A history whose effects are listed, and the one that keeps the others open. */
+struct listing {
+	struct history *asked, *of;
+};
+
+/* Whether an effect of a child run, or of one inside, has not been taken over; or nobody knows what it did. */
+static bool
+child_has_more(struct history *h, struct history *around, const struct index_record *child)
+{
+	struct recalled_event started = { .turn = -1 };
+	struct history *inside;
+	char run_id[ID_SIZE];
+	bool more = false;
+
+	if (open_inside(h, h->directory, around, child, &inside, NULL) != 0)
+		return true;
+	/* Of one that has changed nothing there is no index, but a transcript. */
+	if (inside == NULL && history_line(around, &child->started, &started, NULL) == 0 &&
+	    event_copy_id(started.view.child_run_id, run_id)) {
+		char *directory = path_directory(around->text + around->sources[child->started.source].path);
+		char *path = memory_format("%s/%s.jsonl", directory, run_id);
+
+		more = access(path, F_OK) != 0;
+		free(path);
+		free(directory);
+	}
+	recalled_event_free(&started);
+	for (size_t i = 0; inside != NULL && !more && i < inside->head->records; i++)
+		more = inside->records[i].child ? child_has_more(h, inside, &inside->records[i]) :
+		    inside->records[i].changed && atomic_load(&inside->records[i].lent) != MARK_CLAIMED;
+	return more;
+}
+
+/* Whether calls of other runs have taken over the record that starts there in the run's transcript, or all that
+ * the child run did. */
+static bool
+is_taken(void *context, int64_t offset)
+{
+	const struct listing *l = context;
+
+	for (size_t i = 0; i < l->of->head->records; i++) {
+		const struct index_record *r = &l->of->records[i];
+
+		if (r->started.offset == offset && !l->of->sources[r->started.source].foreign)
+			return atomic_load(&r->lent) == MARK_CLAIMED ||
+			    (r->child && l->asked->directory != NULL && !child_has_more(l->asked, l->of, r));
+	}
+	return false;
+}
+
 /* Adds those of an inner run, under the names that they have from the outermost run. */
 static int
-list_unclaimed_inside(struct history *inside, struct history_summary *summary, struct error *err)
+list_unclaimed_inside(struct history *h, struct history *inside, struct history_summary *summary, struct error *err)
 {
 	const char *prefix = history_prefix(inside);
 	size_t from = summary->unclaimed_count;
-	int failed = history_list_unclaimed(inside, summary, err);
+	int failed = history_list_unclaimed(inside, is_taken, &(struct listing){ h, inside }, summary, err);
 
 	for (size_t i = from; i < summary->unclaimed_count; i++) {
 		char *call = summary->unclaimed[i].call;
@@ -356,7 +447,7 @@ search_unclaimed(struct history *h, struct history *around, struct history_summa
 			continue;
 		failed = open_inside(h, h->directory, around, child, &inside, err);
 		if (failed == 0 && inside != NULL)
-			failed = list_unclaimed_inside(inside, summary, err);
+			failed = list_unclaimed_inside(h, inside, summary, err);
 		if (failed == 0 && inside != NULL)
 			failed = search_unclaimed(h, inside, summary, err);
 	}
@@ -369,7 +460,7 @@ history_unclaimed(struct history *h, struct history_summary *summary, struct err
 	memset(summary, 0, sizeof *summary);
 	if (h->head->mode != RECALL_RESUME || history_is_inside(h))
 		return 0;
-	if (history_list_unclaimed(h, summary, err) != 0)
+	if (history_list_unclaimed(h, is_taken, &(struct listing){ h, h }, summary, err) != 0)
 		return -1;
 	return h->directory != NULL ? search_unclaimed(h, h, summary, err) : 0;
 }

@@ -16,6 +16,7 @@
 #include "model/model.h"
 #include "transcript/call.h"
 #include "transcript/event.h"
+#include "transcript/event_keys.h"
 
 #define BRANCHES_AWAY INT64_C(128) /* branch positions to try, half of them before the call's
                                       position and half after it */
@@ -46,17 +47,37 @@ comes_before(const struct index_record *b, const struct index_record *a,
 static int
 record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
 {
-	struct recalled_event started = { .turn = -1 };
+	struct recalled_event started = { .turn = -1 }, end = { .turn = -1 }, original = { .turn = -1 };
+	struct span given = SPAN_NONE;
 	char run_id[ID_SIZE];
 	int fit = 0;
 
 	if (query->fits == NULL || !r->child || h->head->mode != RECALL_RESUME)
 		return 0;
-	if (history_line(h, &r->started, &started, NULL) == 0 &&
-	    event_copy_id(started.view.child_run_id, run_id))
-		fit = query->fits(query->fits_context, run_id);
+	if (history_line(h, &r->started, &started, NULL) == 0 && history_line(h, &r->completed, &end, NULL) == 0 &&
+	    history_line(h, &r->original, &original, NULL) == 0 && event_copy_id(started.view.child_run_id, run_id)) {
+		if (end.line.len > 0)
+			given = span_member(end.view.payload, KEY_STDIN);
+		if (given.at == NULL && original.line.len > 0)
+			given = span_member(original.view.payload, KEY_STDIN);
+		fit = query->fits(query->fits_context, run_id, given);
+	}
 	recalled_event_free(&started);
+	recalled_event_free(&end);
+	recalled_event_free(&original);
 	return fit;
+}
+
+bool
+history_kept_nothing(struct history *h, const struct index_record *r)
+{
+	struct recalled_event started = { .turn = -1 };
+	bool nothing = false;
+
+	if (r->child && r->end == RECALL_SUCCEEDED && history_line(h, &r->started, &started, NULL) == 0)
+		nothing = span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT));
+	recalled_event_free(&started);
+	return nothing;
 }
 
 /* Considers a free record that matches the call. */
@@ -68,15 +89,16 @@ history_consider_record(struct history *h, struct same *same, struct index_recor
 	bool is_exact = r->exact == 0 || history_has_no_marks(query) ||
 	    (r->exact == exact && exact != MARKS_NEVER_EXACT) ||
 	    marks_same_paths(query->marks, &marks, NULL);
-	int fit;
+	const int fit = record_fit(h, r, query);
 
+	if (fit < 0 && history_kept_nothing(h, r))
+		return;
 	if (is_exact && !same->exact && same->record != NULL) {
-		*same = (struct same){ r, true, false, NULL, record_fit(h, r, query) };
+		*same = (struct same){ r, true, false, NULL, fit };
 		return;
 	}
 	if (same->record != NULL && !is_exact && same->exact)
 		return;
-	fit = record_fit(h, r, query);
 	if (same->record != NULL && !is_exact && r->attempt == same->record->attempt && fit == same->fit) {
 		const struct recorded_marks other = history_marks(h, same->record);
 

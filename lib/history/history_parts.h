@@ -266,8 +266,10 @@ struct elsewhere {
 	int differences;             /* of its directory and variables from those of the call, in
 	                                that run; -1: unknown */
 };
-/* Adds the effects of this run alone that no call has taken over (history_unclaimed()). */
-int history_list_unclaimed(const struct history *h, struct history_summary *summary, struct error *err);
+/* Adds the effects of this run alone that no call has taken over (history_unclaimed()), but for those of which
+ * taken() says, by the offset of their start, that calls of other runs have. */
+int history_list_unclaimed(const struct history *h, bool (*taken)(void *context, int64_t offset), void *context,
+    struct history_summary *summary, struct error *err);
 /* Whether the run is inside of a run that is resumed. */
 bool history_is_inside(struct history *h);
 /* Whether a call with the words of the record has asked about it in the last attempt of another run: of one

@@ -193,15 +193,16 @@ struct compared {
 	bool asker;                  /* they are only where that one differed from its record */
 };
 
-/* Whether the call differs from the one that asked only where that one differed from its record. */
+/* Whether the call differs from the one that asked only where that one differed from its record; and from the
+ * record, in no less than that one: then it is nearer to the record. */
 static bool
 differs_as_asked(struct history *h, const struct index_question *q, const struct described *asked,
-    const struct described *call, const char *names)
+    const struct described *call, const char *names, const struct recall_query *query)
 {
 	const struct recorded_marks a = words_marks(h, &q->words), b = words_marks(h, &q->recorded);
 	struct described recorded = { .definition = q->recorded.definition, .given = q->recorded.given };
-	struct differences again, then;
-	struct buffer marks = BUFFER_INIT;
+	struct differences again, then, now;
+	struct buffer marks = BUFFER_INIT, own = BUFFER_INIT;
 	bool as_asked;
 
 	if (q->recorded.started.len == 0 || !describe_recorded(h, &q->recorded, &recorded))
@@ -211,7 +212,12 @@ differs_as_asked(struct history *h, const struct index_question *q, const struct
 		buffer_text(&marks, MARKS_DIRECTORY "\n");
 	again = find_differences(asked, call, names);
 	then = find_differences(asked, &recorded, buffer_string(&marks));
-	as_asked = contains(&then, &again);
+	if (!history_has_no_marks(query))
+		marks_difference(query->marks, &b, &own);
+	now = find_differences(call, &recorded, buffer_string(&own));
+	as_asked = contains(&then, &again) && !(now.count < then.count && contains(&then, &now));
+	buffer_free(&own);
+	free(now.list);
 	described_free(&recorded);
 	buffer_free(&marks);
 	free(again.list);
@@ -232,7 +238,7 @@ compare_question(struct history *h, const struct index_question *q, const struct
 		marks_difference(query->marks, &marks, &names);
 	if (describe_recorded(h, &q->words, &asked)) {
 		c->differences = find_differences(call, &asked, buffer_string(&names));
-		c->asker = differs_as_asked(h, q, &asked, call, buffer_string(&names));
+		c->asker = differs_as_asked(h, q, &asked, call, buffer_string(&names), query);
 	}
 	described_free(&asked);
 	buffer_free(&names);

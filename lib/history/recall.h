@@ -180,8 +180,8 @@ struct recall_query {
 	int64_t compared;            /* if no record is the same, which one it is compared with: 0:
 	                                the nearest one; otherwise set by share_out() */
 	/* Of a child run: whether its input, which input_sha256 does not cover, is the recorded
-	 * one: > 0; is not: < 0; 0: unknown. NULL: not compared. */
-	int (*fits)(void *context, const char *child_run_id);
+	 * one: > 0; is not: < 0; 0: unknown. given: what the call's end says of that. NULL: not compared. */
+	int (*fits)(void *context, const char *child_run_id, struct span given);
 	bool child;                  /* it is a child run, */
 	bool text;                   /* which runs a text, that may have been edited */
 	void *fits_context;
@@ -232,6 +232,9 @@ struct recall {
 	/* The call's own step.started is in the transcript: the claim stands. A claim
 	 * without it ends with the process. */
 	void (*claimed)(void *history, const struct recalled *r);
+	/* The same for a call that its condition leaves out: what the recorded one has changed stays
+	 * free. */
+	void (*left_out)(void *history, const struct recalled *r);
 	/* Of a call that waits, asked under the transcript's lock: takes the decision about
 	 * it that was recorded since the history was made. 1: r->end is another now; 0: it
 	 * waits still, maybe until another deadline; -1: *err. */

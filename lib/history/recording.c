@@ -547,14 +547,32 @@ refuse_asked(const struct recording *rec, const char *option, const char *path, 
 	free(question);
 }
 
-/* Whether a PATH of --redo, --skip or --new names a call to which the option applies. -1: the
- * PATH is wrong, whatever child runs have. */
+void
+recording_refuse_kept(const struct recording *rec, uint32_t call, uint32_t by, enum kept_by why, struct error *err)
+{
+	static const char *const before[] = { [KEPT_BY_TOOL] = "was made by a tool of ",
+		[KEPT_BY_EFFECT] = "is in ", [KEPT_BY_RACE] = "is in " };
+	static const char *const behind[] = { [KEPT_BY_TOOL] = ", whose result is used",
+		[KEPT_BY_EFFECT] = ", which succeeded and has --effects of its own",
+		[KEPT_BY_RACE] = ", where another branch has succeeded (--strategy any)" };
+	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
+	char *label = recording_call_label(rec, call), *kept = recording_call_label(rec, by);
+
+	error_set(err, ERROR_USAGE, "--redo", "%s%s cannot be made again: it %s%s%s%s", prefix, label, before[why],
+	    prefix, kept, behind[why]);
+	free(label);
+	free(kept);
+}
+
+/* Whether a PATH of --redo, --skip or --new names a call to which the option applies; 2: one that is to be made
+ * again in a call that had ended. -1: the PATH is wrong, whatever child runs have. */
 static int
 check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
 	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
-	bool found = false, decidable = false;
-	uint32_t asked = NO_CALL;
+	bool found = false, decidable = false, kept = false, redone = false;
+	uint32_t asked = NO_CALL, by;
+	enum kept_by why;
 
 	if (strcmp(option, "--new") == 0 && strchr(path, ':') != NULL) {
 		error_set(err, ERROR_USAGE, option, "'%s' is one call: name its step", path);
@@ -569,15 +587,27 @@ check_path(const struct recording *rec, const char *option, const char *path, st
 			error_set(err, ERROR_USAGE, option, "%s%s is named by --redo too", prefix, rec->calls[i].call->id);
 			return -1;
 		}
+		if (strcmp(option, "--redo") == 0 && recording_redone(rec, call)) {
+			by = recording_kept_by(rec, call, &why);
+			/* What is in doubt is asked about, and needs an answer. */
+			if (by != NO_CALL && !recording_doubtful(rec, call)) {
+				recording_refuse_kept(rec, call, by, why, err);
+				kept = true;
+				continue;
+			}
+			redone = true;
+		}
 		found = true;
 		decidable |= strcmp(option, "--new") == 0 || is_decidable(rec, call);
 		if (rec->calls[call].status.asked)
 			asked = call;
 	}
 	if (decidable || (found && asked == NO_CALL))
-		return refuse_ambiguous(rec, option, path, err) == 0 ? 1 : -1;
+		return refuse_ambiguous(rec, option, path, err) != 0 ? -1 : redone ? 2 : 1;
 	if (asked != NO_CALL)
 		refuse_asked(rec, option, path, asked, err);
+	else if (kept)
+		return 0;
 	else if (tool_in_path(path) != NULL && list_has(rec->spec->answers.redo, path) &&
 	    list_has(rec->spec->answers.skip, path))
 		return error_set(err, ERROR_USAGE, "--skip", "%s%s is named by --redo too", prefix, path);
@@ -611,7 +641,9 @@ check_paths(const struct recording *rec, const char *option, char *const *paths,
 			*err = refusal.why;
 			return -1;
 		}
-		if (named == 1) {
+		if (named == 2)
+			list_add(&summary->redone, *paths);
+		if (named > 0) {
 			list_add(&summary->named, *paths);
 			continue;
 		}
@@ -651,6 +683,81 @@ recording_check_paths(const struct recording *rec, struct history_summary *summa
 		if (spec->others[i].left_out != NULL && check_left_out(rec, spec->others[i].left_out, err) != 0)
 			return -1;
 	return 0;
+}
+
+/* ---- calls that are made again although what they are in has ended ---- */
+
+/* Whether another call has asked whether it is this one, in any attempt: an answer may be for that one. */
+static bool
+was_asked_about(const struct recording *rec, uint32_t call)
+{
+	char root[ID_SIZE];
+
+	model_call_event_id(rec->calls[rec->calls[call].links.root].call, root);
+	for (uint32_t i = 0; rec->seen.asked && i < rec->call_count; i++)
+		if (strcmp(rec->marks.data + rec->calls[i].key.compared, root) == 0)
+			return true;
+	return false;
+}
+
+bool
+recording_redone(const struct recording *rec, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	if (c->links.claimed_by != NO_CALL || c->links.left_by > 0 || c->status.asked ||
+	    recording_decision(rec, call) != RECALL_REDO)
+		return false;
+	if (c->status.state == RECALL_SKIPPED ? c->status.by_user || c->status.idle :
+	    c->status.state != RECALL_FAILED && c->status.state != RECALL_OPEN)
+		return false;
+	/* What a failed try did is not made again: another try has succeeded. */
+	return (c->links.enclosing == NO_CALL ||
+	    c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try) && !was_asked_about(rec, call);
+}
+
+uint32_t
+recording_kept_by(const struct recording *rec, uint32_t call, enum kept_by *why)
+{
+	for (uint32_t i = call; i != NO_CALL; i = rec->calls[i].links.enclosing) {
+		const uint32_t at = recording_latest(rec, i);
+		const struct recorded_call *c = &rec->calls[at];
+
+		*why = KEPT_BY_TOOL;
+		if (recording_used_up(rec, i))
+			return c->links.enclosing;
+		if (i == call || c->status.state != RECALL_SUCCEEDED)
+			continue;
+		*why = c->call->race ? KEPT_BY_RACE : KEPT_BY_EFFECT;
+		if (c->call->race || (c->kind.effects && !c->kind.idempotent))
+			return at;
+	}
+	return NO_CALL;
+}
+
+void
+recording_reopen_around(struct recording *rec, uint32_t call)
+{
+	for (uint32_t at = rec->calls[call].links.enclosing; at != NO_CALL; at = rec->calls[at].links.enclosing) {
+		struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
+
+		rec->calls[around->links.root].chain.redone = true;
+		if (around->status.state == RECALL_SUCCEEDED)
+			around->status.reopened = true;
+	}
+}
+
+void
+recording_reopen_redone(struct recording *rec)
+{
+	for (uint32_t i = 0; i < rec->call_count; i++) {
+		enum kept_by why;
+
+		if (!recording_redone(rec, i) || recording_kept_by(rec, i, &why) != NO_CALL)
+			continue;
+		rec->calls[rec->calls[i].links.root].chain.redone = true;
+		recording_reopen_around(rec, i);
+	}
 }
 
 /* ---- effects in doubt ---- */
@@ -788,27 +895,31 @@ recording_used_up(const struct recording *rec, uint32_t call)
 	return rec->spec->mode != RECALL_REPLAY && use != NO_USE && rec->tool_uses.uses[use].ended;
 }
 
-/* Whether the result that the call around it was taken over with was made by an attempt that had not
- * come to this call any more; of calls in a call that is reported itself, none. */
-static bool
-is_left_behind(const struct recording *rec, uint32_t call)
+/* The attempt that has made the calls in a call, as far as this attempt's results are known to be of them: the
+ * last one, or the one that made the result with which the call, or one around it, was taken over whole. 0: that
+ * attempt has not come to the call. */
+static uint32_t
+attempt_inside(const struct recording *rec, uint32_t call)
 {
-	for (uint32_t e = rec->calls[call].links.enclosing; e != NO_CALL; e = rec->calls[e].links.enclosing) {
-		const struct recorded_call *around = &rec->calls[recording_latest(rec, e)];
+	const uint32_t attempt = call != NO_CALL ? attempt_inside(rec, rec->calls[call].links.enclosing) :
+	    rec->now.attempt;
 
-		if (around->attempt == rec->now.attempt)
-			return around->links.result_from != NO_CALL &&
-			    rec->calls[call].attempt < rec->calls[around->links.result_from].attempt;
-		if (recording_unclaimed(rec, e))
-			return false;
-	}
-	return false;
+	if (call == NO_CALL)
+		return attempt;
+	call = recording_latest(rec, call);
+	while (call != NO_CALL && rec->calls[call].attempt > attempt)
+		call = rec->calls[call].links.claims;
+	if (call == NO_CALL || rec->calls[call].attempt != attempt)
+		return 0;
+	return rec->calls[call].links.result_from != NO_CALL ?
+	    rec->calls[rec->calls[call].links.result_from].attempt : attempt;
 }
 
 bool
 recording_unclaimed(const struct recording *rec, uint32_t call)
 {
-	const struct recorded_call *c = &rec->calls[call], *around;
+	const struct recorded_call *c = &rec->calls[call];
+	uint32_t attempt;
 
 	if (!recording_counts(rec, call) || c->attempt == rec->now.attempt || (!c->kind.child &&
 	    !recording_changed(rec, call) && rec->calls[c->links.root].chain.changed_inside == NO_CALL))
@@ -819,13 +930,9 @@ recording_unclaimed(const struct recording *rec, uint32_t call)
 		return false;
 	/* What is inside a call that is reported, or that was taken over whole, or inside an
 	 * earlier try, is not reported separately. */
-	around = &rec->calls[recording_latest(rec, c->links.enclosing)];
-	if (around->attempt != rec->now.attempt)
-		return is_left_behind(rec, call);
-	/* What a group with a valid result did without this call, since it was edited. */
-	if (around->links.result_from != NO_CALL)
-		return c->attempt < rec->calls[around->links.result_from].attempt;
-	return c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try;
+	attempt = attempt_inside(rec, c->links.enclosing);
+	return attempt == rec->now.attempt ? c->call->rare->try_number >= rec->calls[c->links.enclosing].last_try :
+	    c->attempt < attempt;
 }
 
 bool
@@ -1125,8 +1232,8 @@ is_inside(const struct recording *rec, uint32_t call, uint32_t around)
 
 /* Whether the call has changed something only by calls in it, and each of these has been taken over. */
 static bool
-is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const void *, int64_t),
-    const void *context)
+is_taken_inside(const struct recording *rec, uint32_t call, bool (*taken)(void *, int64_t),
+    void *context)
 {
 	bool any = false;
 
@@ -1137,7 +1244,7 @@ is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const v
 		if ((!rec->calls[i].kind.child && !recording_changed(rec, i)) || !is_inside(rec, i, call))
 			continue;
 		if (rec->calls[i].links.claimed_by == NO_CALL && recording_counts(rec, i) &&
-		    !lent(context, rec->calls[i].call->begin.offset))
+		    !taken(context, rec->calls[i].call->begin.offset))
 			return false;
 		any = true;
 	}
@@ -1145,12 +1252,12 @@ is_taken_inside(const struct recording *rec, uint32_t call, bool (*lent)(const v
 }
 
 int
-recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
-    const void *context, struct history_summary *summary, struct error *err)
+recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t),
+    void *context, struct history_summary *summary, struct error *err)
 {
 	for (uint32_t i = 0; i < rec->call_count; i++)
-		if (recording_unclaimed(rec, i) && !lent(context, rec->calls[i].call->begin.offset) &&
-		    !is_taken_inside(rec, i, lent, context) &&
+		if (recording_unclaimed(rec, i) && !taken(context, rec->calls[i].call->begin.offset) &&
+		    !is_taken_inside(rec, i, taken, context) &&
 		    add_doubt(rec, &summary->unclaimed, &summary->unclaimed_count, i, NULL, err) != 0)
 			return -1;
 	return 0;

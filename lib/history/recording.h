@@ -13,8 +13,8 @@
  *  recording_fork.c     what a fork leaves out
  *  recording_caught.c   failures after which the run continued
  *  recording_programs.c files that commands executed, and results of other versions of them
- *  recording.c          how calls are identified, calls that the user names, and effects: which
- *                       happened, which may have
+ *  recording.c          how calls are identified, calls that the user names and wants made again, and
+ *                       effects: which happened, which may have
  */
 #ifndef AWF_HISTORY_RECORDING_H
 #define AWF_HISTORY_RECORDING_H
@@ -201,7 +201,11 @@ struct recording {
 		uint32_t use_count;
 		struct map use_by_id, use_by_event; /* payload.tool_call, tool.call → use */
 	} tool_uses;                       /* of tools */
-	bool branch_failed;          /* of a best-effort group */
+	struct {
+		bool branch_failed;          /* of a best-effort group */
+		bool asked;                  /* a call has asked whether it is a recorded one */
+		char **taken;                /* history_summary.taken */
+	} seen;
 	struct recorded_reads *reads; /* of child runs: those in what a fork is made from, and those
 	                                that failed behind a branch that did */
 	size_t read_count;
@@ -346,6 +350,23 @@ bool recording_child_answered(const struct recording *rec, uint32_t call);
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
 /* Whether --skip names the call twice: one that is compared with it is left out, too. */
 bool recording_skipped_twice(const struct recording *rec, uint32_t call);
+/* Whether --redo names a call that its condition left out, or that failed or did not end, for which no other
+ * call has asked: it is to be made again, even if what it is in has succeeded. */
+bool recording_redone(const struct recording *rec, uint32_t call);
+/* The call around it because of which it cannot be made again all the same, and why; NO_CALL: there is none. */
+enum kept_by {
+	KEPT_BY_TOOL,   /* a tool of it has made the call, and the tool's result is known */
+	KEPT_BY_EFFECT, /* it has succeeded, and has effects of its own */
+	KEPT_BY_RACE    /* it is a group of which one branch was to succeed, and has */
+};
+uint32_t recording_kept_by(const struct recording *rec, uint32_t call, enum kept_by *why);
+/* What the call is in runs again, and the calls there use their recorded results. */
+void recording_reopen_around(struct recording *rec, uint32_t call);
+/* The same for all that are to be made again, after recording_settle_caught(). */
+void recording_reopen_redone(struct recording *rec);
+/* Says that the call cannot be made again, and why. */
+void recording_refuse_kept(const struct recording *rec, uint32_t call, uint32_t by, enum kept_by why,
+    struct error *err);
 /* Says which PATHs name what they can be said of, and why others do not: they may be in child runs. Refuses
  * contradictions. */
 int recording_check_paths(const struct recording *rec, struct history_summary *summary,
@@ -387,9 +408,9 @@ bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
 /* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
-/* Adds the calls that are recording_unclaimed(), but for those that lent says, by the offset of their
- * start, that a call of another run has taken over. */
-int recording_list_unclaimed(const struct recording *rec, bool (*lent)(const void *, int64_t),
-    const void *context, struct history_summary *summary, struct error *err);
+/* Adds the calls that are recording_unclaimed(), but for those of which taken() says, by the offset of their
+ * start, that calls of other runs have taken them over. */
+int recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t), void *context,
+    struct history_summary *summary, struct error *err);
 
 #endif

@@ -103,7 +103,7 @@ recording_take_child_missed(struct recording *rec, uint32_t call)
 {
 	const struct recorded_reads *reads;
 
-	if (!rec->branch_failed || rec->spec->mode != RECALL_RESUME)
+	if (!rec->seen.branch_failed || rec->spec->mode != RECALL_RESUME)
 		return;
 	recording_read_child(rec, call);
 	reads = recording_reads(rec, rec->calls[call].call->rare->child_run_id);

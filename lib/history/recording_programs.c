@@ -179,13 +179,8 @@ recording_repeat(struct recording *rec, uint32_t call)
 	c->status.repeated = true;
 	/* A child run, or a body, continues, and the steps in it take over their own records. */
 	c->status.reopened = c->kind.child || (c->kind.runs_command && maker->kind.encloses);
-	for (uint32_t at = call; at != NO_CALL; at = rec->calls[at].links.enclosing) {
-		struct recorded_call *around = &rec->calls[recording_latest(rec, at)];
-
-		rec->calls[around->links.root].chain.redone = true;
-		if (at != call && around->status.state == RECALL_SUCCEEDED)
-			around->status.reopened = true;
-	}
+	rec->calls[c->links.root].chain.redone = true;
+	recording_reopen_around(rec, call);
 }
 
 void

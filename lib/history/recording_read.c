@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 
 #include "base/invariant.h"
+#include "base/list.h"
 #include "base/memory.h"
 #include "model/waiting.h"
 #include "transcript/call.h"
@@ -263,6 +264,21 @@ recording_followed_call(const struct recording *rec, uint32_t claimed,
 	    memcmp(rec->calls[latest].key.guard, c->key.guard, sizeof c->key.guard) != 0 ? claimed : latest;
 }
 
+/* Notes a call of another run, which is no source, that a call of this one has taken over. */
+static void
+note_taken(struct recording *rec, struct span claims)
+{
+	char run_id[ID_SIZE], id[ID_SIZE];
+
+	if (span_type(claims) != 'o' || !event_copy_id(span_member(claims, KEY_RUN_ID), run_id) ||
+	    !event_copy_id(span_member(claims, KEY_EVENT_ID), id))
+		return;
+	for (uint32_t i = 0; i <= rec->now.source; i++)
+		if (strcmp(rec->now.sources[i].run_id, run_id) == 0)
+			return;
+	list_add(&rec->seen.taken, id);
+}
+
 static void
 recording_read_started(struct recording *rec, const struct reading *at)
 {
@@ -311,6 +327,7 @@ recording_read_started(struct recording *rec, const struct reading *at)
 	c->kind.member = c->links.enclosing != NO_CALL && rec->calls[c->links.enclosing].kind.members &&
 	    call_is_member(call->id);
 
+	note_taken(rec, at->members[CLAIMS]);
 	/* It continues the call that it took over, or the last call that took that over since. */
 	earlier = recording_find_call(rec, event_key(at->members[CLAIMS]), NULL);
 	if (earlier != NO_CALL) {
@@ -392,6 +409,7 @@ read_failure(struct recording *rec, struct recorded_call *c, const struct readin
 		c->key.compared = rec->marks.len;
 		span_decode(at->members[COMPARED_WITH], &rec->marks);
 		buffer_byte(&rec->marks, '\0');
+		rec->seen.asked = true;
 	}
 	if (exit_code == -1 && (span_one_of(code, idle_codes) != NULL ||
 	    (known == ERROR_LOST && c->failure.cut == NULL)))
@@ -450,7 +468,7 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 		read_failure(rec, c, at);
 		if (reused != NO_CALL)
 			c->failure.first = rec->calls[reused].failure.first;
-		rec->branch_failed |= c->kind.member && rec->calls[c->links.enclosing].call->lenient;
+		rec->seen.branch_failed |= c->kind.member && rec->calls[c->links.enclosing].call->lenient;
 		if (c->failure.of_work)
 			recording_take_missed(rec, &at->view);
 		if (c->kind.child)
@@ -458,7 +476,10 @@ recording_read_completed(struct recording *rec, const struct reading *at)
 	} else if (at->members[SKIPPED].at != NULL) {
 		c->status.state = RECALL_SKIPPED;
 		c->status.by_user = span_is(at->members[SKIPPED], "by_user");
-		if (span_one_of(at->members[SKIPPED], idle_skips) != NULL)
+		/* A condition that says no now, since it was edited, does not undo what was done: if it says yes
+		 * once more, that is used. */
+		if (span_one_of(at->members[SKIPPED], idle_skips) != NULL || (!c->status.by_user &&
+		    c->links.claims != NO_CALL && recording_changed(rec, c->links.claims)))
 			mark_idle(rec, c);
 	} else {
 		c->status.state = RECALL_SUCCEEDED;
@@ -828,8 +849,6 @@ recording_end(struct recording *rec)
 		recording_settle_caught(rec);
 	}
 	forget_names(rec);
-	recording_note_effects(rec);
-	INVARIANT(recording_holds(rec));
 	for (uint32_t i = 0; rec->spec->mode == RECALL_RESUME && i < rec->call_count; i++) {
 		const char *id = rec->calls[i].call->id;
 		const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
@@ -840,7 +859,10 @@ recording_end(struct recording *rec)
 	if (rec->spec->mode == RECALL_RESUME) {
 		rec->redo_before = recording_named_before(rec, rec->spec->answers.redo);
 		rec->skip_before = recording_named_before(rec, rec->spec->answers.skip);
+		recording_reopen_redone(rec);
 	}
+	recording_note_effects(rec);
+	INVARIANT(recording_holds(rec));
 }
 
 struct place
@@ -864,6 +886,7 @@ recording_close(struct recording *rec)
 	}
 	recording_free_programs(rec);
 	map_free(&rec->calls_by_id);
+	list_free(rec->seen.taken);
 	buffer_free(&rec->marks);
 	free(rec->calls);
 	free(rec->events);

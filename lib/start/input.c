@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/polling.h"
+#include "storage/state.h"
 
 #define PAGE 4096
 #define COPY_SIZE ((size_t)256 << 10)
@@ -42,6 +43,10 @@ input_keep_bytes(struct input *in, const void *bytes, size_t len, struct error *
 		return unable_to_keep(in, err);
 	digest_add(&in->digest, bytes, len);
 	in->bytes += (int64_t)len;
+	if (in->bytes > INPUT_DATA_LIMIT)
+		buffer_free(&in->seen);
+	else if (in->digested)
+		buffer_append(&in->seen, bytes, len);
 	return 0;
 }
 
@@ -147,6 +152,21 @@ make_pipe(struct input *in, int source, struct error *err)
 	in->sink = ends[1];
 	in->source = source;
 	return 0;
+}
+
+void
+input_pass_digested(struct input *in, int source)
+{
+	struct error ignored;
+	struct stat status;
+
+	input_pass(in, source);
+	digest_begin(&in->digest);
+	if (fstat(source, &status) != 0)
+		return;
+	in->digested = S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode);
+	if (S_ISREG(status.st_mode))
+		in->complete = in->digested = input_copy_file(in, source, lseek(source, 0, SEEK_CUR), &ignored) == 0;
 }
 
 int
@@ -469,7 +489,7 @@ input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error 
 int
 input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 {
-	if (!in->kept)
+	if (!in->kept && !in->digested)
 		return 0;
 	/* Nobody has read the end of this pipe: it is empty and has no writer. */
 	if (in->source >= 0 && in->compared == in->known &&
@@ -477,6 +497,12 @@ input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err)
 		in->complete = source_whole(in);
 	stop_relaying(in);
 	digest_end(&in->digest, sha256);
+	in->digested = in->digested && in->complete;
+	if (in->digested && (int64_t)in->seen.len == in->bytes &&
+	    !state_digest(buffer_string(&in->seen), in->seen.len, in->data_sha256))
+		in->data_sha256[0] = '\0';
+	if (!in->kept)
+		return 0;
 	if (in->complete)
 		return input_finish_file(in, err);
 	return in->sync && fdatasync(in->file) != 0 ? unable_to_keep(in, err) : 0;
@@ -493,6 +519,7 @@ input_close(struct input *in)
 		roster_close(&in->relay);
 		in->parent = NULL;
 	}
+	buffer_free(&in->seen);
 	free(in->path);
 	free(in->part);
 	in->path = in->part = NULL;

@@ -21,21 +21,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "storage/roster.h"
 #include "storage/storage.h"
 
 #define INPUT_POLLS 2
+#define INPUT_DATA_LIMIT ((int64_t)16 << 20) /* bytes of an input whose data is digested, too */
 
 struct input {
 	int stream;      /* what the workflow gets as stdin */
 	bool kept;
+	bool digested;   /* it is not stored, but input_finish() sets its digest if its end was seen, */
+	char data_sha256[DIGEST_SIZE]; /* and state_digest(), if there is one; "" */
 	bool complete;   /* its end was seen */
-	int64_t bytes;   /* stored so far */
+	int64_t bytes;   /* stored, or relayed, so far */
 
 	/* Used by input.c only. */
 	struct digest digest;
+	struct buffer seen; /* if it is digested, all of it, up to INPUT_DATA_LIMIT bytes */
 	char *path, *part;
 	bool sync;
 	bool named;      /* .part was removed from its name */
@@ -67,6 +72,8 @@ int input_renew(struct input *in, const struct storage *s, const char *run_id, i
 int input_copy(const struct storage *s, const char *from, const char *to, struct error *err);
 /* Passes source to the workflow and stores nothing. */
 void input_pass(struct input *in, int source);
+/* The same, for a child run (input_nest()) whose parent records the digest. */
+void input_pass_digested(struct input *in, int source);
 /* Source comes from the parent: lets the steps of the run in the directory know how it ended.
  * parent stays the caller's. */
 int input_nest(struct input *in, const struct roster *parent, const char *run_directory,
@@ -80,7 +87,7 @@ void input_started(struct input *in);
 nfds_t input_poll(const struct input *in, struct pollfd fds[INPUT_POLLS]);
 int input_step(struct input *in, const struct pollfd fds[INPUT_POLLS], struct error *err);
 
-/* Ends the relay; sets sha256 if the input was stored. */
+/* Ends the relay; sets sha256 if the input was stored, or is digested still. */
 int input_finish(struct input *in, char sha256[DIGEST_SIZE], struct error *err);
 void input_close(struct input *in);
 

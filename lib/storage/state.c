@@ -547,6 +547,36 @@ state_reader_next(struct state_reader *r, struct item *item, struct error *err)
 	}
 }
 
+bool
+state_digest(const char *bytes, size_t len, char sha256[DIGEST_SIZE])
+{
+	struct buffer copy = BUFFER_INIT, all = BUFFER_INIT;
+	struct item item = { .metadata = BUFFER_INIT };
+	struct state_reader reader;
+	struct error ignored;
+	bool states = true;
+	int got;
+
+	buffer_append(&copy, bytes, len);
+	state_reader_begin(&reader, -1, INPUT_STATE, "");
+	state_reader_give(&reader, &copy);
+	while ((got = state_reader_take(&reader, &item, &ignored)) == 1) {
+		const struct span error = item_error(&item);
+
+		states = states && item.metadata.len > 0;
+		buffer_append(&all, item.data.json.data, item.data.json.len);
+		buffer_format(&all, " %d %d %.*s\n", item.data.no_newline, item.data.base64, (int)error.len,
+		    error.at != NULL ? error.at : "");
+	}
+	states = states && got == 0 && all.len > 0;
+	if (states)
+		digest_sha256(all.data, all.len, sha256);
+	item_free(&item);
+	state_reader_free(&reader);
+	buffer_free(&all);
+	return states;
+}
+
 /* ---- writing ---- */
 
 void

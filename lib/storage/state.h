@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
 
@@ -99,6 +100,10 @@ int state_reader_fill(struct state_reader *r, struct error *err);
 /* Reads until there is an item (1), the end (0) or an error (-1). */
 int state_reader_next(struct state_reader *r, struct item *item, struct error *err);
 void state_reader_free(struct state_reader *r);
+
+/* The digest of what state lines say, whatever their ids, times and tokens: of their data and errors. False: the
+ * bytes are anything else, or nothing. */
+bool state_digest(const char *bytes, size_t len, char sha256[DIGEST_SIZE]);
 
 /* Whether a JSON value is a state line: exactly data and metadata, and metadata
  * with UUIDs run_id and event_id. */

@@ -63,6 +63,7 @@
 #define KEY_ERROR "error"
 #define KEY_DURATION_MS "duration_ms"
 #define KEY_STDIN "stdin"
+#define KEY_DATA_SHA256 "data_sha256"
 #define KEY_STDOUT "stdout"
 #define KEY_USAGE "usage"
 #define KEY_CALLS "calls"

@@ -67,8 +67,15 @@ static const struct event_member stream_members[] = {
 	MEMBER(KEY_SHA256, DIGEST, REQUIRED),
 	MEMBER(KEY_BYTES, COUNT, REQUIRED),
 };
+static const struct event_member child_stdin_members[] = {
+	MEMBER(KEY_SHA256, DIGEST, REQUIRED),
+	MEMBER(KEY_BYTES, COUNT, REQUIRED),
+	MEMBER(KEY_DATA_SHA256, DIGEST, NULLABLE),
+};
 static const struct event_shape stream_shape = SHAPE(stream_members, "stream", "a stream",
     "What was kept of standard input, or printed.", false);
+static const struct event_shape child_stdin_shape = SHAPE(child_stdin_members, "child_stdin", "a child run's input",
+    "What a child run was given.", false);
 
 static const struct event_member far_end_members[] = {
 	MEMBER(KEY_HOST, TEXT, REQUIRED),
@@ -297,7 +304,7 @@ static const struct event_member step_completed_members[] = {
 	MEMBER(KEY_STDERR, TEXT, NULLABLE),
 	MEMBER(KEY_STDERR_BYTES, COUNT, NULLABLE),
 	MEMBER(KEY_STDOUT_BYTES, COUNT, NULLABLE),
-	SHAPED(KEY_STDIN, OBJECT, NULLABLE, stream_shape),
+	SHAPED(KEY_STDIN, OBJECT, NULLABLE, child_stdin_shape),
 	MEMBER(KEY_CHANGED, ARRAY, NULLABLE),
 	MEMBER(KEY_CHANGED_MORE, COUNT, NULLABLE),
 	MEMBER(KEY_COMMIT, TEXT, NULLABLE),
@@ -487,7 +494,8 @@ const struct event_shape *const event_shapes[] = {
 	&run_started_shape, &run_completed_shape, &step_started_shape, &step_completed_shape, &step_waiting_shape,
 	&message_user_shape, &message_assistant_shape, &event_tool, &request_shape, &response_shape,
 	&error_shape, &link_shape,
-	&file_shape, &stream_shape, &far_end_shape, &condition_shape, &loop_shape, &phase_shape,
+	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
+	&phase_shape,
 	&question_shape, &pending_shape, &approval_shape,
 	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };

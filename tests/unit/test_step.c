@@ -261,7 +261,7 @@ static void
 results_are_reused(void **state)
 {
 	const struct recall recall = { .mode = RECALL_RESUME, .claim = claim,
-		.claimed = claimed };
+		.claimed = claimed, .left_out = claimed };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(results); i++)
@@ -309,7 +309,7 @@ replays_are_the_same(void **state)
 	};
 	static const int runs[] = { 0, 3, 1, 1 };
 	const struct recall recall = { .mode = RECALL_REPLAY, .claim = claim,
-		.claimed = claimed };
+		.claimed = claimed, .left_out = claimed };
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(results) + COUNT(more); i++) {
@@ -390,7 +390,7 @@ decisions(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct recall recall = { .mode = rows[i].mode, .claim = claim,
-			.claimed = claimed };
+			.claimed = claimed, .left_out = claimed };
 		struct made first, second;
 		struct span skipped, code;
 
@@ -421,7 +421,7 @@ bodies_know_what_was_claimed(void **state)
 {
 	static const struct sheet sheet = { .what = "", .command = "echo \"${AWF_CLAIMED-none}\"" };
 	const struct recall recall = { .mode = RECALL_RESUME, .claim = claim,
-		.claimed = claimed };
+		.claimed = claimed, .left_out = claimed };
 
 	(void)state;
 	for (int changed = 0; changed < 2; changed++) {

@@ -316,3 +316,50 @@ a"
 	run -0 awf-run --resume "$(<id)"
 	eventually test -s ledger
 }
+
+@test "child runs that keep no transcript are known by what they read, also from a step" {
+	echo 'awf-step -q --effects external mail -- sh -c "cat >>mails"' >kid.awf
+	for feed in 'echo $x |' 'awf-step -n say -- echo $x |' 'cat $x | cat | '; do
+		rm -f mails open
+		for x in a b c N; do echo "$x" >"$x"; done
+		printf '%s\n' "for x in a b c; do $feed awf-run --no-transcript ./kid.awf; done" 'awf-step -n -q gate -- test -e open' >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		same "$(<mails)" "$(printf '%s\n' a b c)"
+		# Nothing is edited, then the order is.
+		run -3 --separate-stderr awf-run --resume "$(<id)"
+		sed -i 's/a b c/c a b/' flow.awf
+		run -3 --separate-stderr awf-run --resume "$(<id)"
+		same "$(<mails)" "$(printf '%s\n' a b c)"
+		# One item more is asked about, and is that alone which --new makes.
+		sed -i 's/c a b/c N a b/' flow.awf
+		run -3 --separate-stderr awf-run --resume "$(<id)"
+		[[ $stderr == *': its standard input is another, and it may have changed something before: resume with --redo kid:'*', or, if it is another call, with --new kid'* ]]
+		same "$(<mails)" "$(printf '%s\n' a b c)"
+		run -3 --separate-stderr awf-run --resume "$(<id)" --new kid
+		same "$(<mails)" "$(printf '%s\n' a b c N)"
+		: >open
+		run -0 --separate-stderr awf-run --resume "$(<id)"
+		same "$(<mails)" "$(printf '%s\n' a b c N)"
+		[[ $stderr != *'not come to'* ]]
+		run -0 awf-verify -q "$(<id)"
+	done
+}
+
+@test "one whose input was edited is taken as done, and known again; it is made again by --redo" {
+	echo 'awf-step -i lines -q --effects external mail -- sh -c "cat >>mails"' >kid.awf
+	for answer in skip redo; do
+		rm -f mails open
+		for x in a b c N; do echo "$x" >"$x"; done
+		printf '%s\n' 'for x in a b c; do awf-run --no-transcript ./kid.awf <$x; done' 'awf-step -n -q gate -- test -e open' >flow.awf
+		run -3 awf-run -n --id-file id flow.awf
+		sed -i 's/a b c/N b c/' flow.awf
+		run -3 --separate-stderr awf-run --resume "$(<id)"
+		[[ $stderr == *'kid:0:0: its standard input is another'* ]]
+		run -3 --separate-stderr awf-run --resume "$(<id)" --$answer kid:0:0
+		: >open
+		run -0 --separate-stderr awf-run --resume "$(<id)"
+		[ "$answer" = redo ] || same "$(<mails)" "$(printf '%s\n' a b c)"
+		[ "$answer" = skip ] || same "$(<mails)" "$(printf '%s\n' a b c N)"
+		awf-replay "$(<id)"
+	done
+}

@@ -47,6 +47,17 @@ resume() { run -"$1" --separate-stderr awf-run --resume "$(id)" "${@:2}" </dev/n
 2"
 }
 
+@test "what a tool has made whose result is known is not made again: --redo says so" {
+	tool send '"effects":"read"' 'awf-step -n --when "test -e open" post -r -- sh -c "echo done >>post.ledger"; echo sent'
+	# The second answer is none.
+	script "$(called t1 send '{"n":1}')" '{"type":"text","text":7}'
+	run -3 awf-run --id-file run.id ./boss.awf </dev/null
+	: >open
+	resume 125 --redo lead.post
+	same "$stderr" 'awf-run: --redo: lead:0:0/post:0:0 cannot be made again: it was made by a tool of lead:0:0, whose result is used'
+	same "$(entries post)" 0
+}
+
 @test "a child run that the first call of run_workflow has made is not gone on with by the second" {
 	sed -i 's/\[send\]/[run_workflow]/' agents/boss.md
 	printf '#!/bin/sh\nread -r x; [ "$x" != two ] || hold </dev/null; echo "$x" | awf-step --effects external post -r -- ledger post\n' >child.awf

@@ -8,6 +8,7 @@
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/list.h"
 #include "base/memory.h"
@@ -15,6 +16,7 @@
 #include "io/file.h"
 #include "proc/provider_variables.h"
 #include "run_resume/changed_files.h"
+#include "start/input.h"
 #include "storage/call_marks.h"
 
 #define SCRIPT_MOST ((size_t)4 << 20)
@@ -91,6 +93,18 @@ unattended_find_other(const struct resume *r, const struct storage *s)
 	return other;
 }
 
+/* Whether the standard input of the run was not read to its end: the rest is not in the storage. */
+static bool
+unattended_lacks_input(const struct resume *r, const struct storage *s)
+{
+	char *path = storage_input(s, r->run_id), *part = memory_format("%s" INPUT_PART, path);
+	bool lacks = access(part, F_OK) == 0 && access(path, F_OK) != 0;
+
+	free(part);
+	free(path);
+	return lacks;
+}
+
 int
 unattended_check(const struct resume *r, const struct storage *s, struct error *err)
 {
@@ -105,6 +119,9 @@ unattended_check(const struct resume *r, const struct storage *s, struct error *
 	other = unattended_find_other(r, s);
 	if (!due.ready) {
 		failed = error_set(err, ERROR_WAITING, r->run_id, "nothing that it waits for has come");
+	} else if (unattended_lacks_input(r, s)) {
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as its standard "
+		    "input was not read to its end: give it again to awf-run --resume %.8s", r->run_id);
 	} else if (changed.len > 0) {
 		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as files that it is "
 		    "made of have changed: awf-run --resume %.8s", r->run_id);

@@ -54,7 +54,7 @@ static int
 start_keeping(struct input *in, const struct storage *s, const char *run_id, struct error *err)
 {
 	in->path = storage_input(s, run_id);
-	in->part = memory_format("%s.part", in->path);
+	in->part = memory_format("%s" INPUT_PART, in->path);
 	in->file = file_open_plain(in->part, O_WRONLY | O_CREAT | O_EXCL, 0600);
 	if (in->file < 0)
 		return unable_to_keep(in, err);
@@ -315,7 +315,7 @@ input_reopen(struct input *in, const struct storage *s, const char *run_id, int 
 	input_pass(in, -1);
 	in->sync = sync;
 	in->path = storage_input(s, run_id);
-	in->part = memory_format("%s.part", in->path);
+	in->part = memory_format("%s" INPUT_PART, in->path);
 	if (lstat(in->path, &status) == 0) {
 		failed = input_reopen_kept(in, in->path, O_RDONLY, err);
 		in->stream = in->file;
@@ -344,7 +344,7 @@ input_renew(struct input *in, const struct storage *s, const char *run_id, int s
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to remove");
 	input_pass(in, -1);
 	in->sync = sync;
-	in->part = memory_format("%s.part", path);
+	in->part = memory_format("%s" INPUT_PART, path);
 	free(path);
 	return failed == 0 ? open_again(in, s, run_id, source, err) : -1;
 }
@@ -353,7 +353,7 @@ int
 input_copy(const struct storage *s, const char *from, const char *to, struct error *err)
 {
 	struct input in;
-	char *path = storage_input(s, from), *part = memory_format("%s.part", path);
+	char *path = storage_input(s, from), *part = memory_format("%s" INPUT_PART, path);
 	int whole = file_open_plain(path, O_RDONLY, 0), failed = 0;
 	int source = whole >= 0 ? whole : file_open_plain(part, O_RDONLY, 0);
 

@@ -27,6 +27,7 @@
 #include "storage/roster.h"
 #include "storage/storage.h"
 
+#define INPUT_PART ".part" /* behind the name of a stored input whose end was not seen */
 #define INPUT_POLLS 2
 #define INPUT_DATA_LIMIT ((int64_t)16 << 20) /* bytes of an input whose data is digested, too */
 

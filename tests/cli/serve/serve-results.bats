@@ -270,7 +270,7 @@ queued() { ask '/api/runs?status=queued' | jq '.runs | length'; }
 	done
 	eventually more_than sockets $((idle + 29))
 	same "$(tasks)" "$before"
-	none_left() { [ -z "$(pgrep -P "$SERVE_PID")" ]; }
+	none_left() { [ -z "$(pgrep -x -P "$SERVE_PID" awf-serve)" ]; }
 	eventually none_left
 	# Ten leave.
 	for waiter in "${waiters[@]:0:10}"; do

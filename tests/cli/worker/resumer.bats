@@ -71,6 +71,16 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	PLACE=here run -0 awf-run --auto-resume --resume @
 }
 
+@test "a run whose input was not read to its end is left to a person" {
+	workflow 'cat'
+	(echo x; sleep 2; echo y) | awf-run --wait 0 --auto-resume -c 'awf-step -n first --approve && cat >all' >out 2>&1 || true
+	awf-ctl approve first 2>/dev/null
+	run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'its standard input was not read to its end: give it again to awf-run --resume '* ]]
+	(echo x; echo y) | awf-run --resume @
+	same "$(cat all)" $'x\ny'
+}
+
 @test "nothing has come: there is nothing to do" {
 	workflow
 	waiting ./flow.awf

@@ -204,7 +204,12 @@ resumer_look_at(struct resumer *r, struct candidate *c, int64_t changed)
 		return;
 	}
 	if (!due.waits) {
-		c->again = now + RESUME_LOOK_MS * 1000; /* it is alive, or has died */
+		/* It is alive; or has died, or ended for good, and its awf-run was killed before it
+		 * could remove the file. */
+		if (storage_run_alive(r->spec->storage, c->run_id))
+			c->again = now + RESUME_LOOK_MS * 1000;
+		else if (due.ended)
+			resumes_remove(r->spec->storage, c->run_id);
 		return;
 	}
 	resumes_read_failures(r->spec->storage, c->run_id, &f);

@@ -130,6 +130,13 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	same "$(ls "$AWF_STORAGE/resumes")" ''
 }
 
+@test "what a killed awf-run has left behind is removed" {
+	run -0 awf-run --auto-resume -n -c 'awf-step -n a -- true'
+	touch "$AWF_STORAGE/resumes/$(id)" "$AWF_STORAGE/resumes/00000000-0000-4000-8000-000000000000"
+	awf-worker --resumer --once
+	same "$(ls "$AWF_STORAGE/resumes")" ''
+}
+
 @test "of two resumers one works, and the other takes its place" {
 	workflow
 	resumer

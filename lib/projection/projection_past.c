@@ -6,10 +6,13 @@
 #include "projection/projection_past.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "projection/projection_placed.h"
 #include "transcript/event_keys.h"
+
+#define HANDS_OVER "transfer_to_" /* the beginning of the names of tools that hand over */
 
 struct past_call {
 	bool begun;
@@ -35,6 +38,8 @@ past_find_call(struct projection_past *past, const struct model_call *call)
 	return &past->calls[past->count++];
 }
 
+/* The tools that an answer wants. 0 if one of them hands the conversation over: then the message to the
+ * next agent begins its turn. */
 static size_t
 count_tools(struct span payload)
 {
@@ -43,8 +48,13 @@ count_tools(struct span payload)
 
 	if (span_type(blocks) != 'a')
 		return 0;
-	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		struct span name = span_member(block.value, KEY_TOOL_NAME);
+
+		if (name.len > sizeof HANDS_OVER && memcmp(name.at + 1, HANDS_OVER, sizeof HANDS_OVER - 1) == 0)
+			return 0;
 		count += span_is(span_member(block.value, KEY_TYPE), "tool_use");
+	}
 	return count;
 }
 

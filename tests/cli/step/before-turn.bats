@@ -159,7 +159,7 @@ before_turn: "jq -c \"{model: (.model + \\\"-2\\\"), tools: [.tools[].name]}\""'
 [0,null,"test-1",null]
 [1,"other",null,"other"]
 [1,"other","test-2",null]'
-	same "$(awf-tail --as agent-event | jq -c 'select(.type == "llm.turn.start").payload.turn' | paste -sd' ')" '0 1'
+	same "$(awf-tail --as agent-event | jq -c 'select(.type == "llm.turn.start").payload.turn' | paste -sd' ')" '0 1 2'
 	# The stop tool may be taken away, too.
 	kill "$MODEL_SERVER_PID"
 	agent writer 'stop_when: {tool: finish}

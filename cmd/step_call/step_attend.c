@@ -134,7 +134,7 @@ step_attend(struct step_call *call, const struct event *began, struct error *err
 {
 	const char *path = call->step->place.run->transcript.path;
 	int64_t until = attended_until(call, false);
-	struct event_place place;
+	struct event_place place = { 0, 0 };
 	struct watch watch;
 	int found;
 

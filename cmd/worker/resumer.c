@@ -32,7 +32,7 @@
 
 #define FAILURES_TRIED 3
 #define SECOND INT64_C(1000000)
-#define JITTER_STEP (4 * 1000) /* µs; by the first byte of a run's id, so at most a second */
+#define JITTER_STEP INT64_C(4000) /* µs; by the first byte of a run's id, so at most a second */
 #define STDERR_MOST ((size_t)64 << 10)
 
 struct candidate {
@@ -101,7 +101,7 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 		c->ended_fd = wait_descriptor(process.pid);
 	} else {
 		file_close(&c->errors);
-		c->again = clock_wall() + JOB_PAUSE_MS * 1000;
+		c->again = clock_wall() + (int64_t)JOB_PAUSE_MS * 1000;
 		r->spec->warn(&err);
 	}
 	environment_free(&environment);

@@ -151,7 +151,7 @@ patience_of(int ms)
 /* Interval of checks whether a job can be taken that another process has, or is writing. */
 #define JOB_LOOK_MS patience_of(1000)
 /* Interval in which the resumer looks at runs that are alive or have died, and asks for its lock. */
-#define RESUME_LOOK_MS patience_of(10000)
+#define RESUME_LOOK_MS ((int64_t)patience_of(10000))
 /* Delay before a run is resumed again that could not be resumed; eight times as long after each
  * further failure. */
 #define RESUME_PAUSE_MS ((int64_t)patience_of(15000))

@@ -217,13 +217,13 @@ _awf()
 {
 	local program
 	if ((cword == 1)); then
-		_awf_among init trust doctor run step log list show verify record ship worker ctl serve mcp tail replay help --help --version
+		_awf_among init status trust doctor run step log list show verify record ship worker ctl serve mcp tail replay help --help --version
 		return
 	fi
 	program=${words[1]}
 	case $program in
 	init) case $cur in -*) _awf_among --examples --help ;; *) _awf_files -d ;; esac; return ;;
-	help) _awf_among init trust doctor run step log show verify record ship worker ctl serve mcp; return ;;
+	help) _awf_among init status trust doctor run step log show verify record ship worker ctl serve mcp; return ;;
 	trust)
 		case $prev in --edits | --revoke) _awf_files; return ;; esac
 		_awf_among --yes --digests --edits --list --revoke --help
@@ -234,6 +234,7 @@ _awf()
 		_awf_among --json -q --quiet --ask --help
 		return
 		;;
+	status) _awf_among --json --help; return ;;
 	log) program='tail' ;;
 	show) program=replay ;;
 	list) program=ctl ;;

@@ -31,7 +31,7 @@ function __awf_behind
 			set program awf-replay
 		case list
 			set program awf-ctl list
-		case init trust doctor help
+		case init status trust doctor help
 			return
 	end
 	# A name may have a newline: each ends with a NUL.
@@ -43,6 +43,7 @@ function __awf_behind
 end
 complete -c awf -f
 complete -c awf -n __fish_use_subcommand -a init -d 'make a workflow to begin with'
+complete -c awf -n __fish_use_subcommand -a status -d 'what needs you, what failed, waits and runs'
 complete -c awf -n __fish_use_subcommand -a trust -d 'show what definitions of this project would run, and allow it'
 complete -c awf -n __fish_use_subcommand -a doctor -d 'say what is there, and what is missing'
 complete -c awf -n __fish_use_subcommand -a run -d 'run a workflow and record it'
@@ -60,6 +61,7 @@ complete -c awf -n __fish_use_subcommand -a mcp -d 'MCP server: lets coding agen
 complete -c awf -n __fish_use_subcommand -a help -d 'show the manual page of a command'
 complete -c awf -n '__fish_seen_subcommand_from init' -l examples -d 'all the examples of AWF instead'
 complete -c awf -n '__fish_seen_subcommand_from init' -a '(__fish_complete_directories)'
+complete -c awf -n '__fish_seen_subcommand_from status' -l json -d 'one JSON object'
 complete -c awf -n '__fish_seen_subcommand_from trust' -l yes -d 'allow what is shown, without a question'
 complete -c awf -n '__fish_seen_subcommand_from trust' -l digests -d 'print the digests of it'
 complete -c awf -n '__fish_seen_subcommand_from trust' -l edits -x -a '(__fish_complete_directories)' -d 'ask about nothing there'

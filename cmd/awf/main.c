@@ -27,6 +27,7 @@ static const struct command {
 	{ "step", "awf-step", "run one step of it for each item of its input" },
 	{ "log", "awf-tail", "show, filter and follow what was recorded (tail)" },
 	{ "list", "awf-ctl", "list runs" },
+	{ "status", "awf-status", "what needs you, what failed, waits and runs, and today's cost", true },
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },

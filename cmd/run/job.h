@@ -8,6 +8,7 @@
 
 #include "base/buffer.h"
 #include "proc/environment.h"
+#include "run/notice.h"
 #include "run/overlap.h"
 #include "run/place.h"
 #include "run/settings.h"
@@ -43,6 +44,8 @@ struct job {
 	struct outcome outcome;
 	struct conclusion conclusion;
 	struct buffer summary;     /* JSON, for --on-complete and --on-failure */
+	struct notify notify;      /* what the user's config says; read at the end */
+	bool told_before;          /* it waits for what the end of its last attempt was told of */
 	struct seal_key seal;
 	struct redactor redactor;
 	struct resume resume;

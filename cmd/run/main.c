@@ -223,6 +223,7 @@ run_finish_job(struct job *j)
 	char sha256[DIGEST_SIZE], printed[DIGEST_SIZE];
 	int64_t sum = COST_NONE;
 	struct cost cost;
+	bool told;
 
 	overlap_ended(&j->overlap);
 	/* Who cancelled it: a run that takes its place (--overlap cancel-other), or a person. */
@@ -245,10 +246,13 @@ run_finish_job(struct job *j)
 		conclusion_fail(e, &err);
 	/* Now, for --on-complete, --on-failure and the report: with --no-transcript the transcript
 	 * is removed when the run is finished. */
-	if (notice_wanted(&j->settings) || report_tells_cost(j)) {
+	if (!run_in_environment() && notify_read(&j->notify, &warning) != 0)
+		job_warn(&warning);
+	told = notice_wanted(&j->settings) || j->notify.command != NULL;
+	if (told || report_tells_cost(j)) {
 		sum = COST_UNKNOWN;
 		if (read_cost(&cost, &j->run, &warning) != 0) {
-			if (notice_wanted(&j->settings))
+			if (told)
 				job_warn(&warning);
 		} else if (cost.prices.count > 0) {
 			sum = cost_sum(&cost);
@@ -275,22 +279,30 @@ run_finish_job(struct job *j)
 	return e->exit_code;
 }
 
-/* Called when the end is recorded: executes --on-complete or --on-failure, and --keep. If they
- * fail, only a warning is printed. */
+/* Called when the end is recorded: executes --on-complete or --on-failure, the command of the user's
+ * config, and --keep. If they fail, only a warning is printed. */
 static void
 follow_up(struct job *j, const char *name)
 {
 	const struct settings *s = &j->settings;
+	const bool notifies = notify_wants(&j->notify, j->conclusion.status) &&
+	    !(j->told_before && strcmp(j->conclusion.status, "waiting") == 0);
 	struct environment environment = { NULL, 0, 0 };
 	const struct keep_spec keep = { s->keep, name, j->run.id, job_warn };
 	struct error warning;
 	/* A child's stdout is its result, so the command's output goes to stderr. */
 	int out = j->place.nested_in ? STDERR_FILENO : PROCESS_INHERIT;
 
-	if (notice_wanted(s) &&
-	    (job_keyless(&environment, &warning) != 0 ||
-	    notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0))
-		job_warn(&warning);
+	if (notice_wanted(s) || notifies) {
+		if (job_keyless(&environment, &warning) != 0) {
+			job_warn(&warning);
+		} else {
+			if (notice_send(s, &j->conclusion, &j->summary, out, environment.list, &warning) != 0)
+				job_warn(&warning);
+			if (notifies && notify_send(&j->notify, &j->summary, environment.list, &warning) != 0)
+				job_warn(&warning);
+		}
+	}
 	environment_free(&environment);
 	if (s->keep != NULL && keep_prune(&keep, &warning) != 0)
 		job_warn(&warning);
@@ -309,6 +321,7 @@ job_free(struct job *j)
 	list_free(j->programs);
 	list_free(j->sourced);
 	buffer_free(&j->summary);
+	notify_free(&j->notify);
 	workflow_free(&j->workflow);
 	seal_key_forget(&j->seal);
 	redactor_free(&j->redactor);

@@ -13,6 +13,9 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/patience.h"
+#include "base/text.h"
+#include "io/config.h"
+#include "io/file.h"
 #include "io/polling.h"
 #include "json/writer.h"
 #include "model/cost.h"
@@ -135,4 +138,65 @@ notice_send(const struct settings *s, const struct conclusion *e,
 	    &why) == 0)
 		return 0;
 	return error_set(err, why.code, success ? "--on-complete" : "--on-failure", "%s", why.message);
+}
+
+int
+notify_read(struct notify *n, struct error *err)
+{
+	static const char *const words[] = { "failed", "success", "waiting", NULL };
+	bool *const on[] = { &n->failed, &n->success, &n->waiting };
+	char *list = NULL, *rest, *word, *path;
+	int failed, at;
+
+	*n = (struct notify){ .command = NULL };
+	failed = config_read(CONFIG_NOTIFY, &n->command, err);
+	if (failed == 0)
+		failed = config_read(CONFIG_NOTIFY_ON, &list, err);
+	n->failed = n->waiting = list == NULL;
+	for (rest = list; failed == 0 && (word = strsep(&rest, ", \t")) != NULL;) {
+		if (*word == '\0')
+			continue;
+		at = text_index(word, words);
+		if (at != -1) {
+			*on[at] = true;
+			continue;
+		}
+		path = path_config(CONFIG_FILE);
+		failed = error_set(err, ERROR_DEFINITION, path, "notify_on: '%s' is none of failed, success, "
+		    "waiting", word);
+		free(path);
+	}
+	free(list);
+	if (failed != 0)
+		notify_free(n);
+	return failed;
+}
+
+bool
+notify_wants(const struct notify *n, const char *status)
+{
+	if (n->command == NULL)
+		return false;
+	if (strcmp(status, "success") == 0)
+		return n->success;
+	return strcmp(status, "waiting") == 0 ? n->waiting : n->failed;
+}
+
+int
+notify_send(const struct notify *n, const struct buffer *summary, char *const *environment,
+    struct error *err)
+{
+	struct error why;
+
+	if (notice_run_command(n->command, span_of(summary->data, summary->len), STDERR_FILENO,
+	    environment, &why) == 0)
+		return 0;
+	return error_set(err, why.code, "notify", "%s", why.message);
+}
+
+void
+notify_free(struct notify *n)
+{
+	free(n->command);
+	n->command = NULL;
 }

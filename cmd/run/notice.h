@@ -1,6 +1,6 @@
 /*
- * --on-complete and --on-failure: the commands that awf-run executes when a run has ended and its
- * end is recorded. They do not change the run's result.
+ * The commands that awf-run executes when a run has ended and its end is recorded: --on-complete,
+ * --on-failure, and that of the user's config, notify. They do not change the run's result.
  */
 #ifndef AWF_RUN_NOTICE_H
 #define AWF_RUN_NOTICE_H
@@ -21,5 +21,19 @@ void notice_write(struct buffer *out, const struct run *run, const struct conclu
  * *err (place: the option), which the caller prints as a warning. */
 int notice_send(const struct settings *s, const struct conclusion *e,
     const struct buffer *summary, int out, char *const *environment, struct error *err);
+
+/* What the user's config says: notify, notify_on. */
+struct notify {
+	char *command;        /* NULL: none */
+	bool failed, success, waiting; /* which ends it is told */
+};
+/* -1: the config is wrong, and nobody is told. notify_free() is called either way. */
+int notify_read(struct notify *n, struct error *err);
+/* Whether it is told of an end with this status. */
+bool notify_wants(const struct notify *n, const char *status);
+/* Executes the command with the summary on stdin and stderr as its stdout. -1 as notice_send(). */
+int notify_send(const struct notify *n, const struct buffer *summary, char *const *environment,
+    struct error *err);
+void notify_free(struct notify *n);
 
 #endif

@@ -251,6 +251,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	struct resume *r = &j->resume;
 	const struct resume_plan plan = { .answers = settings_answers(given) };
 	const bool unattended = given->by_itself;
+	struct due due;
+	struct error ignored;
 	int status, decided;
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
@@ -273,6 +275,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided != -1 && unattended && unattended_check(r, s, err) != 0)
 		decided = -1;
+	j->told_before = decided != -1 && strcmp(r->status, "waiting") == 0 &&
+	    due_read(&due, s, r->run_id, true, &ignored) == 0 && due.waits && !due.ready;
 	if (decided != -1)
 		prepare_report_changes(r, plan.answers.redo_changed);
 	if (decided == -1)

@@ -15,7 +15,8 @@
 
 static const char *const keys[] = { [CONFIG_MODEL] = "model", [CONFIG_VIEW] = "view",
 	[CONFIG_SANDBOX] = "sandbox", [CONFIG_PROJECT_SETTINGS] = "project_settings",
-	[CONFIG_TRUST] = "trust", [CONFIG_PROJECT_KEYS] = "project_keys", NULL };
+	[CONFIG_TRUST] = "trust", [CONFIG_PROJECT_KEYS] = "project_keys",
+	[CONFIG_NOTIFY] = "notify", [CONFIG_NOTIFY_ON] = "notify_on", NULL };
 
 /* Removes blanks at both ends; to be freed by the caller. */
 static char *
@@ -84,8 +85,9 @@ config_read(enum config_key key, char **value, struct error *err)
 
 	*value = NULL;
 	if (path != NULL && access(path, F_OK) == 0) {
-		/* What a project may do is said by this user alone. */
-		if (key == CONFIG_TRUST || key == CONFIG_PROJECT_KEYS || key == CONFIG_PROJECT_SETTINGS)
+		/* What a project may do, and a command that is run, is said by this user alone. */
+		if (key == CONFIG_TRUST || key == CONFIG_PROJECT_KEYS || key == CONFIG_PROJECT_SETTINGS ||
+		    key == CONFIG_NOTIFY)
 			result = file_check_way(path, err);
 		if (result == 0)
 			result = file_load_text(path, CONFIG_LIMIT, &text, err);

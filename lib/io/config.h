@@ -19,7 +19,9 @@ enum config_key {
 	                            (proc/project_files.h) */
 	CONFIG_TRUST,   /* digests of what project definitions may execute (definitions/trust.h),
 	                   comma-separated */
-	CONFIG_PROJECT_KEYS /* names of keys that project definitions may use, comma-separated */
+	CONFIG_PROJECT_KEYS, /* names of keys that project definitions may use, comma-separated */
+	CONFIG_NOTIFY,  /* a command that is told how runs end (cmd/run/notice.h) */
+	CONFIG_NOTIFY_ON /* of which ends, comma-separated */
 };
 
 /* Sets *value to the value of the key, which the caller frees, or to NULL if it is not set. -1:

@@ -154,3 +154,92 @@ summary() { jq -c "$1" summary; }
 	run -3 told --name $'l\u00edo "x" \u2028' -c 'awf-step -n -q a -- sh -c "printf \"\\033[2J\\n\\\"\" >&2; exit 1"'
 	same "$(summary .name)" "$(jq -nc --arg name $'l\u00edo "x" \u2028' '$name')"
 }
+
+# ---- the user's config ----
+
+# The command writes what it is told into a file, a line each; WORDS of notify_on.
+config() {
+	mkdir -p "$XDG_CONFIG_HOME/awf"
+	printf '%s\n' "notify = ${2:-jq -c '[.name, .status, .attempt, .step]' >>$PWD/told}" \
+		"${1:+notify_on = $1}" >"$XDG_CONFIG_HOME/awf/config"
+}
+all_told() { paste -sd' ' told 2>/dev/null; rm -f told; }
+
+@test "notify: a command for all runs, by default told of those that fail or wait" {
+	config
+	awf-run -n --name fine true
+	same "$(all_told)" ''
+	run -7 --separate-stderr awf-run -n --name bad -c 'exit 7'
+	same "$(all_told)" '["bad","failed",1,null]'
+	run -124 awf-run -n --name late --timeout 100ms sleep 100
+	same "$(all_told)" '["late","timeout",1,null]'
+	run -75 awf-run -n --name sign -c 'awf-step -n -q --approve ok'
+	same "$(all_told)" '["sign","waiting",1,"ok:0:0"]'
+	config success
+	awf-run -n --name fine true
+	run awf-run -n --name bad false
+	same "$(all_told)" '["fine","success",1,null]'
+	config 'waiting,success failed'
+	awf-run -n --name fine --on-complete 'echo first >>told' true
+	run awf-run -n --name bad false
+	same "$(all_told)" 'first ["fine","success",1,null] ["bad","failed",1,null]'
+	same "$(ls "$AWF_STORAGE/runs")" ''
+}
+
+@test "notify: a run inside of another, a replay and a dry run tell nobody" {
+	config 'failed success waiting'
+	awf-run -n --name outer -c 'awf-run -n --name inner false || awf-run -n --name more true' 2>/dev/null || :
+	same "$(all_told)" '["outer","failed",1,"inner:0:0"]'
+	awf-replay -q --isolation copy @outer >/dev/null 2>&1 || :
+	awf-run -n --dry-run -c 'awf-step -n a -- true' >/dev/null
+	same "$(all_told)" ''
+}
+
+@test "notify: each time that a run waits for something else, and once for the same" {
+	config 'failed success waiting'
+	run -75 awf-run --name two -c 'awf-step one --approve | awf-step two --approve' <<<x
+	same "$(all_told)" '["two","waiting",1,"one:0:0"]'
+	run -75 awf-run --resume @
+	run -75 awf-run --resume @
+	same "$(all_told)" ''
+	awf-ctl approve one
+	run -75 awf-run --resume @
+	same "$(all_told)" '["two","waiting",4,"two:0:0"]'
+	awf-ctl deny two
+	run awf-run --resume @
+	[[ $(all_told) == '["two","failed",5,'* ]]
+}
+
+@test "notify: a run that a resumer resumes" {
+	config 'failed success waiting'
+	run -75 awf-run --name auto --auto-resume -c 'awf-step one --approve | awf-step two --approve' <<<x
+	awf-ctl approve one
+	awf-worker --resumer --once >/dev/null
+	awf-worker --resumer --once >/dev/null
+	awf-ctl approve two
+	awf-worker --resumer --once >/dev/null
+	same "$(all_told)" '["auto","waiting",1,"one:0:0"] ["auto","waiting",2,"two:0:0"] ["auto","success",3,null]'
+}
+
+@test "notify: whatever the command does, the run is what it was, and one line says so" {
+	config 'success' 'echo told; exit 3'
+	run -0 --separate-stderr awf-run -n -c 'echo ran'
+	same "$output" ran
+	same "$stderr" $'told\nawf-run: notify: exit status 3'
+	config 'sometimes' 'echo told'
+	run -0 --separate-stderr awf-run -n -c 'echo ran'
+	same "$output" ran
+	same "$stderr" "awf-run: $XDG_CONFIG_HOME/awf/config: notify_on: 'sometimes' is none of failed, success, waiting"
+	config 'success' 'echo told'
+	chmod 666 "$XDG_CONFIG_HOME/awf/config"
+	run -0 --separate-stderr awf-run -n -c 'echo ran'
+	[[ $stderr == *config* && $stderr != *told* ]]
+}
+
+# bats test_tags=ci
+@test "notify: a command that takes longer than a minute is ended" {
+	config 'success' 'sleep 1000'
+	run -0 --separate-stderr awf-run -n -c 'echo ran'
+	same "$output" ran
+	same "$stderr" 'awf-run: notify: not done after 1m00s'
+}

@@ -190,8 +190,8 @@ refused() {
 	done <<-'END'
 		config|model = a/b\nmodle = c\n|2: 'modle' is no setting (did you mean 'model'?)
 		config|modle = c\n|1: 'modle' is no setting (did you mean 'model'?)
-		config|model: a/b\n|1: 'model: a/b' is no setting: expected NAME = VALUE (NAME: model, view, sandbox, project_settings, trust, project_keys)
-		config|colour = never\n|1: 'colour' is no setting; there are model, view, sandbox, project_settings, trust, project_keys
+		config|model: a/b\n|1: 'model: a/b' is no setting: expected NAME = VALUE (NAME: model, view, sandbox, project_settings, trust, project_keys, notify, notify_on)
+		config|colour = never\n|1: 'colour' is no setting; there are model, view, sandbox, project_settings, trust, project_keys, notify, notify_on
 		config|model\n|1: expected model = VALUE
 		config|model =\n|1: expected model = VALUE
 		models|x y\n|1: expected ALIAS PROVIDER/MODEL

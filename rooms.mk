@@ -37,6 +37,7 @@ PUBLIC = \
 	decide/cancel decide/deciding decide/due decide/open_question \
 	view/live view/screen view/terminal_question \
 	rerun/agentloom \
+	limits/day \
 	providers/endpoint providers/provider_find providers/throttle \
 	formats/definition formats/model_alias \
 	definitions/agent definitions/skills definitions/tool definitions/trust \
@@ -110,7 +111,7 @@ NEEDS_record = base io json transcript proc storage model ingest
 NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
 	serve_runs
 NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection
-NEEDS_setup = base io json transcript proc isolate storage model decide view providers formats definitions \
+NEEDS_setup = base io json transcript proc isolate storage model decide view limits providers formats definitions \
 	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
 NEEDS_worker = base io json proc storage workspace model decide

@@ -22,9 +22,9 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-exec", "awf-mcp",
 	"awf-worker", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
-static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run", "awf-init",
+static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run", "awf-init", "awf-limits",
 	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
-	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-trust", NULL };
+	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-status", "awf-trust", NULL };
 /* Programs that are built only if a library is available. */
 static const struct { const char *name, *library; } optional[] = {
 	{ "awf-mirror-postgresql", "libpq" },

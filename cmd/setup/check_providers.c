@@ -14,6 +14,7 @@
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "providers/provider_find.h"
+#include "model/price.h"
 #include "providers/throttle.h"
 #include "setup/doctor.h"
 
@@ -137,7 +138,13 @@ providers_describe_limits(struct findings *f, const struct storage *storage,
 	struct buffer text = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct throttle_use use;
+	char money[MONEY_SIZE];
 
+	if (*line->provider == *LIMITS_ALL || strchr(line->provider, '/') != NULL) {
+		findings_add(f, FINDING_PROVIDERS, FINDING_OK, LIMITS_FILE, "%s: %s a day", line->provider,
+		    money_text(limits->cost_per_day, money));
+		return;
+	}
 	if (throttle_look(storage, line->provider, limits, &use, &err) == -1) {
 		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
 		return;
@@ -154,6 +161,8 @@ providers_describe_limits(struct findings *f, const struct storage *storage,
 	if (limits->tokens_per_minute > 0)
 		buffer_format(&text, "%d tokens a minute (%lld used), ", limits->tokens_per_minute,
 		    (long long)use.tokens);
+	if (limits->cost_per_day >= 0)
+		buffer_format(&text, "%s a day, ", money_text(limits->cost_per_day, money));
 	if (limits->down_after > 0)
 		buffer_format(&text, "down after %d failure%s", limits->down_after,
 		    limits->down_after == 1 ? "" : "s");
@@ -181,7 +190,8 @@ check_limits(struct findings *f)
 		findings_add_error(f, FINDING_PROVIDERS, LIMITS_FILE, &err);
 	for (size_t i = 0; i < file.count && storage.root != NULL; i++)
 		/* If several lines are about one provider, only the last one counts. */
-		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits)
+		if (limits_file_find(&file, file.list[i].provider) == &file.list[i].limits ||
+		    *file.list[i].provider == *LIMITS_ALL || strchr(file.list[i].provider, '/') != NULL)
 			providers_describe_limits(f, &storage, &file.list[i]);
 	storage_close(&storage);
 	limits_file_free(&file);

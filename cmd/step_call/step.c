@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
+#include "base/memory.h"
 #include "json/writer.h"
 #include "limits/budget.h"
 #include "model/item_name.h"
 #include "step_call/work.h"
+#include "storage/lineage.h"
 #include "transcript/call.h"
 
 const char *const output_forms[] = { "text", "lines", "nul", "json", NULL };
@@ -70,13 +73,34 @@ step_describe_end(struct writer *w, const struct item *item)
 	buffer_byte(w->out, '\n');
 }
 
+/* The names of the run and of those around it, a list. */
+static char **
+workflow_names(const struct run *run)
+{
+	char **names = memory_zero(1, sizeof *names), *name;
+	struct lineage around;
+	struct error unread;
+
+	if (lineage_read(&around, run->directory, &unread) == -1)
+		around.count = 0;
+	for (size_t i = 0; i < around.count; i++)
+		if ((name = storage_run_name(&run->storage, around.runs[i].run_id)) != NULL)
+			list_take(&names, name);
+	if (*names == NULL && (name = storage_run_name(&run->storage, run->id)) != NULL)
+		list_take(&names, name);
+	return names;
+}
+
 int
 step_begin_budget(struct step *s, struct budget *b, struct error *err)
 {
 	/* In a replay, the recorded outcome counts. */
-	if ((s->options.max_cost < 0 && getenv(BUDGET_LIMIT) == NULL) || step_replays(s))
+	if (step_replays(s))
 		return 0;
-	return budget_begin(b, s->options.max_cost, err);
+	if ((s->options.max_cost >= 0 || getenv(BUDGET_LIMIT) != NULL) &&
+	    budget_begin(b, s->options.max_cost, err) == -1)
+		return -1;
+	return budget_add_day(b, s->place.run->storage.root, workflow_names(s->place.run), err);
 }
 
 bool

@@ -464,7 +464,8 @@ count_cost(struct models *m, struct api_request *r, struct span model, struct sp
 		cost = budget_cost(b, models_provider(m, r), r->model != NULL ? r->model : "", answered, usage);
 	m->spent = count_add(m->spent, cost);
 	free(answered);
-	return b == NULL || known ? 0 : budget_enter(b, cost, &r->reserved, err);
+	return b == NULL || known ? 0 : budget_enter(b, models_provider(m, r),
+	    r->model != NULL ? r->model : "", cost, &r->reserved, err);
 }
 
 /* ---- answers from the recording ---- */

@@ -23,6 +23,7 @@
 #include "model/cost.h"
 #include "model/follow.h"
 #include "model/listing.h"
+#include "proc/libexec.h"
 #include "proc/message.h"
 #include "projection/projection.h"
 #include "storage/served.h"
@@ -39,7 +40,7 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_LIMITS,
 	OPT_LOG, OPT_NO_VIEW, OPT_FULL,
 	/* conditions for rules, not options */
 	WITH_RUN, WITH_STDIN, AS_DOCUMENT, JSON_LINES
@@ -47,7 +48,8 @@ enum {
 
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
-    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]";
+    "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]\n"
+    "awf-tail --limits [--json]";
 
 static const char *const statuses[] = {
 	"queued", "running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
@@ -107,6 +109,7 @@ static const struct option_spec options_table[] = {
 	{ OPT_AS, 0, "as", "NAME", "print another vocabulary, see awf-projections(7)" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
+	{ OPT_LIMITS, 0, "limits", NULL, "what is used of the limits of awf-limits(5)", OPTION_ONLY_SAID },
 	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
 	    OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },
 	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines", OPTION_ONLY_SAID },
@@ -145,6 +148,7 @@ static const struct option_rule rules[] = {
 	    SAID(AS_DOCUMENT), 0, NULL },
 	{ SAID(OPT_EXIT_STATUS) | SAID(WITH_RUN), SAID(OPT_FOREVER), 0, NULL },
 	{ LIVE | SAID(OPT_CHILDREN) | SAID(OPT_EXIT_STATUS), SAID(WITH_STDIN), 0, NULL },
+	{ SAID(OPT_LIMITS), ~(SAID(OPT_LIMITS) | SAID(OPT_JSON) | SAID(JSON_LINES)), 0, NULL },
 	{ SOME_EVENTS | LIVE | SAID(WITH_RUN) | SAID(WITH_STDIN) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) |
 	    SAID(OPT_EXIT_STATUS) | SAID(OPT_INLINE) | SAID(OPT_DROP), SAID(OPT_LIST), 0, NULL },
 };
@@ -1033,6 +1037,21 @@ status_of(const struct tail *t)
 	return STATUS_WORK;
 }
 
+/* --limits: another program knows them. Returns only if that cannot be run. */
+static int
+run_limits(const struct tail *t, struct error *err)
+{
+	char *list = libexec_path(), *program = path_search(list, "awf-limits");
+	char *argv[] = { program, has_option(t, OPT_JSON) ? (char *)(uintptr_t)"--json" : NULL, NULL };
+
+	if (program != NULL)
+		execv(program, argv);
+	error_errno(err, ERROR_SYSTEM, program != NULL ? program : "awf-limits", "unable to run it");
+	free(program);
+	free(list);
+	return -1;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -1055,7 +1074,7 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
+	if ((has_option(t, OPT_LIMITS) && run_limits(t, &err) != 0) || (has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
 	    (has_option(t, OPT_LIST) ? list_runs(t, &err) : tail_show_runs(t, &err)) != 0)
 		status = tail_print_error(&err);
 	else

@@ -15,6 +15,7 @@
 
 #include "base/count.h"
 #include "base/invariant.h"
+#include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
 #include "io/lock.h"
@@ -41,15 +42,34 @@ budget_find_price(const struct budget *b, const char *provider, const char *mode
 	return BUDGET_PRICE_KNOWN;
 }
 
+static bool
+has_own_limit(const struct budget *b)
+{
+	return b->of_call >= 0 || b->of_run >= 0;
+}
+
+static bool
+is_limited(const struct budget *b, const char *provider, const char *model)
+{
+	return has_own_limit(b) || (b->day != NULL && day_limits(b->day, provider, model));
+}
+
+static const char *
+limit_name(const struct budget *b)
+{
+	return has_own_limit(b) ? "--max-cost" : "cost-per-day";
+}
+
 /* The same where there is a limit, which needs a price. */
 static int
 find_limited_price(const struct budget *b, const char *provider, const char *model, struct price *price,
     struct error *err)
 {
 	*price = (struct price){ .pattern = NULL };
-	if (!b->limits || budget_find_price(b, provider, model, price) != BUDGET_PRICE_UNKNOWN)
+	if (!b->limits || budget_find_price(b, provider, model, price) != BUDGET_PRICE_UNKNOWN ||
+	    !is_limited(b, provider, model))
 		return 0;
-	return error_set(err, ERROR_DEFINITION, "--max-cost", "no price of %s/%s is known "
+	return error_set(err, ERROR_DEFINITION, limit_name(b), "no price of %s/%s is known "
 	    "(see awf-prices(5))", provider, model);
 }
 
@@ -78,6 +98,23 @@ budget_begin(struct budget *b, int64_t of_call, struct error *err)
 	}
 	b->limits = b->of_call >= 0 || b->of_run >= 0;
 	return b->limits ? prices_load(&b->prices, err) : 0;
+}
+
+int
+budget_add_day(struct budget *b, const char *storage_root, char **workflows, struct error *err)
+{
+	struct day *day = memory_zero(1, sizeof *day);
+	const int any = day_begin(day, storage_root, workflows, err);
+
+	if (any != 1) {
+		day_end(day);
+		free(day);
+		return any;
+	}
+	if (!b->limits)
+		*b = (struct budget){ .limits = true, .of_call = -1, .of_run = -1, .fd = -1, .defined = b->defined };
+	b->day = day;
+	return has_own_limit(b) ? 0 : prices_load(&b->prices, err);
 }
 
 static int
@@ -209,25 +246,13 @@ budget_lock(const struct budget *b, struct error *err)
 	return 0;
 }
 
-int
-budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
-    const char *provider, const char *model, int64_t *reserved, struct error *err)
+/* Whether a request that costs at least so much is within the limit of the run, in whose file that
+ * is then reserved. */
+static int
+reserve_of_run(struct budget *b, int64_t least, const char *agent, int64_t *reserved, struct error *err)
 {
-	struct price price;
-	int64_t least;
 	int result;
 
-	if (reserved != NULL)
-		*reserved = 0;
-	if (find_limited_price(b, provider, model, &price, err) == -1)
-		return -1;
-	least = price_least(&price, least_tokens);
-	if (b->of_call >= 0 && spent >= b->of_call)
-		return budget_set_exceeded_error(agent, "call", spent, b->of_call, err);
-	if (b->of_call >= 0 && least > b->of_call - spent)
-		return too_dear(agent, "call", least, spent, b->of_call, err);
-	if (b->fd == -1)
-		return 0;
 	if (budget_lock(b, err) == -1)
 		return -1;
 	result = read_entered(b, err);
@@ -241,6 +266,34 @@ budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char
 	}
 	INVARIANT(reserved == NULL || (*reserved >= 0 && (result == 0 || *reserved == 0)));
 	lock_release(b->fd, LOCK_WHOLE);
+	return result;
+}
+
+int
+budget_reserve(struct budget *b, int64_t spent, int64_t least_tokens, const char *agent,
+    const char *provider, const char *model, int64_t *reserved, struct error *err)
+{
+	struct price price;
+	struct error ignored;
+	int64_t least;
+	int result;
+
+	if (reserved != NULL)
+		*reserved = 0;
+	if (find_limited_price(b, provider, model, &price, err) == -1)
+		return -1;
+	least = price_least(&price, least_tokens);
+	if (b->of_call >= 0 && spent >= b->of_call)
+		return budget_set_exceeded_error(agent, "call", spent, b->of_call, err);
+	if (b->of_call >= 0 && least > b->of_call - spent)
+		return too_dear(agent, "call", least, spent, b->of_call, err);
+	if (b->day != NULL && day_reserve(b->day, provider, model, least, reserved != NULL, agent, err) == -1)
+		return -1;
+	result = b->fd == -1 ? 0 : reserve_of_run(b, least, agent, reserved, err);
+	if (b->day != NULL && reserved != NULL && result == 0)
+		*reserved = least;
+	else if (b->day != NULL && reserved != NULL)
+		day_add(b->day, provider, model, -least, &ignored);
 	return result;
 }
 
@@ -266,23 +319,25 @@ budget_check_told(const struct budget *b, const char *provider, const char *aske
 {
 	struct price price;
 
-	if (!b->limits || price_told(usage) >= 0 ||
+	if (!b->limits || price_told(usage) >= 0 || !is_limited(b, provider, asked) ||
 	    budget_find_price(b, provider, asked, &price) == BUDGET_PRICE_KNOWN ||
 	    (answered != NULL && budget_find_price(b, provider, answered, &price) == BUDGET_PRICE_KNOWN))
 		return 0;
-	return error_set(err, ERROR_DEFINITION, "--max-cost", "%s has not told what its answer cost, and "
+	return error_set(err, ERROR_DEFINITION, limit_name(b), "%s has not told what its answer cost, and "
 	    "no price of %s/%s is known (see awf-prices(5))", provider, provider, asked);
 }
 
 int
-budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err)
+budget_enter(const struct budget *b, const char *provider, const char *model, int64_t cost,
+    int64_t *reserved, struct error *err)
 {
 	const int64_t amount = cost - *reserved;
-
-	INVARIANT(cost >= 0 && *reserved >= 0);
 	int result;
 
+	INVARIANT(cost >= 0 && *reserved >= 0);
 	*reserved = 0;
+	if (b->day != NULL && day_add(b->day, provider, model, amount, err) == -1)
+		return -1;
 	if (b->fd == -1 || amount == 0)
 		return 0;
 	if (budget_lock(b, err) == -1)
@@ -296,6 +351,11 @@ void
 budget_end(struct budget *b)
 {
 	prices_free(&b->prices);
+	if (b->limits && b->day != NULL) {
+		day_end(b->day);
+		free(b->day);
+		b->day = NULL;
+	}
 	if (b->limits && b->fd != -1)
 		close(b->fd);
 	b->limits = false;

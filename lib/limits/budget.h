@@ -1,6 +1,6 @@
 /*
- * Cost limits for the requests of a step: for one call (--max-cost), and for its run (awf-run
- * --max-cost). Prices are loaded only if there is a limit; then a model without a price is an
+ * Cost limits for the requests of a step: for one call (--max-cost), for its run (awf-run
+ * --max-cost), and for a day. Prices are loaded only if there is a limit; then a model without a price is an
  * error, as its cost cannot be calculated, unless its server tells what answers cost. Such a model may
  * pass the limit with one answer; if an answer does not tell its cost, it is asked no more.
  *
@@ -12,6 +12,8 @@
  * input is reserved in the file, under its lock, before it is sent, and replaced by the real cost
  * when the answer arrives, so that parallel requests are taken into account. The reservation of a
  * killed step stays in the file for the rest of the attempt, as its API may have charged it.
+ *
+ * The limits of a day over all runs of the storage (limits/day.h) are kept in the same way.
  */
 #ifndef AWF_LIMITS_BUDGET_H
 #define AWF_LIMITS_BUDGET_H
@@ -22,6 +24,7 @@
 
 #include "base/error.h"
 #include "json/scan.h"
+#include "limits/day.h"
 #include "model/price.h"
 
 #define BUDGET_LIMIT "AWF_MAX_COST"
@@ -44,11 +47,15 @@ struct budget {
 	int fd;                  /* of the run's file; -1: none */
 	int64_t entered;         /* sum of the file as far as it was read */
 	off_t position;
+	struct day *day;         /* NULL: no limit */
 };
 
 /* of_call -1: no limit. ERROR_DEFINITION for a table of prices that is wrong; ERROR_SYSTEM. budget_end() is
  * called either way. */
 int budget_begin(struct budget *b, int64_t of_call, struct error *err);
+/* Adds the limits of a day, if the user's file has any, also to a budget without others, which need not
+ * have begun. workflows as in day_begin(). */
+int budget_add_day(struct budget *b, const char *storage_root, char **workflows, struct error *err);
 /* Whether the price of a model is known, where there is a limit: ERROR_DEFINITION. */
 int budget_check_price(const struct budget *b, const char *provider, const char *model,
     struct error *err);
@@ -69,8 +76,10 @@ int64_t budget_cost(const struct budget *b, const char *provider, const char *as
 /* Whether that is known: ERROR_DEFINITION if the answer was to tell it, and does not. */
 int budget_check_told(const struct budget *b, const char *provider, const char *asked,
     const char *answered, struct span usage, struct error *err);
-/* Enters the cost of a new answer in place of its reservation; *reserved becomes 0. */
-int budget_enter(const struct budget *b, int64_t cost, int64_t *reserved, struct error *err);
+/* Enters the cost of a new answer of the model that was asked, in place of its reservation; *reserved
+ * becomes 0. */
+int budget_enter(const struct budget *b, const char *provider, const char *model, int64_t cost,
+    int64_t *reserved, struct error *err);
 void budget_end(struct budget *b);
 
 #endif

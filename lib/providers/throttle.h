@@ -1,5 +1,5 @@
 /*
- * Keeps the calls of a provider within its limits (providers/limits_file.h), across all steps and
+ * Keeps the calls of a provider within its limits (limits/limits_file.h), across all steps and
  * runs of a storage. There is no central process, but a file for each provider, with locks on it.
  *
  *     limits/PROVIDER    what was begun when, and whether the API is down (struct state in
@@ -36,7 +36,7 @@
 #include "base/error.h"
 #include "limits/retried.h"
 #include "proc/interrupts.h"
-#include "providers/limits_file.h"
+#include "limits/limits_file.h"
 #include "storage/storage.h"
 
 /* In the environment of an agent CLI, and so of calls that are made from within its own: the

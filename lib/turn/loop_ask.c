@@ -60,6 +60,16 @@ check_cost_told(const struct loop *l, struct error *err)
 	return result;
 }
 
+static int
+loop_enter_cost(struct loop *l, int64_t cost, struct error *err)
+{
+	char *model = loop_asked_model(l);
+	int result = budget_enter(l->turns->budget, loop_asked(l).provider, model, cost, &l->turn.reserved, err);
+
+	free(model);
+	return result;
+}
+
 int
 loop_count_answer(struct loop *l, bool recorded, struct error *err)
 {
@@ -68,7 +78,7 @@ loop_count_answer(struct loop *l, bool recorded, struct error *err)
 
 	if (l->turns->budget == NULL || recorded)
 		return 0;
-	if (budget_enter(l->turns->budget, cost, &l->turn.reserved, err) == -1)
+	if (loop_enter_cost(l, cost, err) == -1)
 		return -1;
 	return a->blocks.at != NULL ? check_cost_told(l, err) : 0;
 }
@@ -357,7 +367,7 @@ loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error
 			    loop_count_answer(l, false, err) == -1)
 				return -1;
 			loop_partial_clear(l);
-		} else if (l->turn.reserved != 0 && budget_enter(t->budget, 0, &l->turn.reserved, err) == -1) {
+		} else if (l->turn.reserved != 0 && loop_enter_cost(l, 0, err) == -1) {
 			return -1;
 		}
 		if (!again && !falls) {

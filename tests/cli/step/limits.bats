@@ -71,11 +71,11 @@ let_go() {
 	[ ! -e "$AWF_STORAGE/limits" ]
 }
 
-@test "no limits file costs one open" {
+@test "no limits file costs an open for the step, and one for each call" {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip "no strace"
 	serve
 	echo x | strace -f -o calls awf-step -q a -a writer
-	same "$(grep -c 'awf/limits' calls)" 1
+	same "$(grep -c 'awf/limits' calls)" 2
 	[ ! -e "$AWF_STORAGE/limits" ]
 }
 
@@ -457,7 +457,7 @@ program() {
 		run -3 --separate-stderr awf-step b -a writer <<<x
 		same "$stderr" "awf-step: b: $XDG_CONFIG_HOME/awf/limits${2}"
 	}
-	wrong $'anthropic at-once=4\nanthropic 4' ":2: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not '4'"
+	wrong $'anthropic at-once=4\nanthropic 4' ":2: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N cost-per-day=USD, not '4'"
 	wrong 'anthropic at-one=4' ":1: 'at-one' is no limit (did you mean 'at-once'?)"
 	wrong 'anthropic at-once=0' ":1: expected at-once=N, N from 1 to 1024, not '0'"
 	wrong 'anthropic at-once=' ":1: expected at-once=N, N from 1 to 1024, not ''"
@@ -510,7 +510,7 @@ program() {
 ok anthropic: 2 at once (0 under way), 3 a minute (2 begun), 9000 tokens a minute (30 used), down after 5 failures
 note unknown provider 'antropic' (did you mean 'anthropic'?)"
 	limits 'anthropic at-once'
-	same "$(found)" "wrong $XDG_CONFIG_HOME/awf/limits:1: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not 'at-once'"
+	same "$(found)" "wrong $XDG_CONFIG_HOME/awf/limits:1: expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N cost-per-day=USD, not 'at-once'"
 	# Nothing was made for those that nobody has asked.
 	same "$(ls "$AWF_STORAGE/limits")" anthropic
 }

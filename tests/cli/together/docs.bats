@@ -703,6 +703,9 @@ endpoint_examples() {
 	same "$(try awf-limits.5 'j 100' | paste -sd' ')" 'one two three'
 	same "$(try awf-limits.5 'awf doctor' | grep -c 'at once')" 3
 	same "$(try awf-limits.5 'duration_ms')" ''
+	try awf-limits.5 'night'
+	same "$(try awf-limits.5 'awf-tail --limits' | sed 's/  */ /g' | tail -n 3)" \
+		$'@ cost-per-day $0.0000 of $20.0000\nanthropic/*opus* cost-per-day $0.0000 of $5.0000\n@night* cost-per-day $0.0000 of $2.0000'
 	# Three at once, of whom one is answered at a time, the first after longer than a wait may last untold.
 	printf 'echo at-once=1\n' >~/.config/awf/limits
 	mkdir providers

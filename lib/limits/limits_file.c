@@ -1,9 +1,10 @@
 /* The whole file is read for each call, so that a change applies from the next call on, and a
  * wrong line is reported whichever provider is asked. */
-#include "providers/limits_file.h"
+#include "limits/limits_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "model/price.h"
 
 #define FILE_LIMIT ((size_t)1 << 20)
 #define BLANK " \t\r"
@@ -31,21 +33,48 @@ static const struct {
 	{ "down-after", offsetof(struct limits, down_after), 0, DOWN_AFTER_MOST },
 };
 #define KEYS (sizeof keys / sizeof *keys)
+#define COST "cost-per-day"
 
-/* KEY=N. */
+/* Whether a line is for a provider, or for something else, of which only the cost is limited. */
+static bool
+is_provider(const char *name)
+{
+	return *name != *LIMITS_ALL && strchr(name, '/') == NULL;
+}
+
+/* Whether a line may begin with this. */
+static bool
+names_something(const char *name)
+{
+	char *provider = memory_copy(name, strcspn(name, "/"));
+	const bool valid = *name == *LIMITS_ALL || strcmp(provider, LIMITS_ANY) == 0 || name_valid(provider);
+
+	free(provider);
+	return valid;
+}
+
+/* KEY=N, cost-per-day=USD. */
 static int
-limits_file_read_limit(struct limits *limits, char *word, const char *place, struct error *err)
+limits_file_read_limit(struct limits *limits, const char *name, char *word, const char *place,
+    struct error *err)
 {
 	char *number = strchr(word, '='), *end = NULL;
-	const char *names[KEYS + 1] = { NULL };
+	const char *names[KEYS + 2] = { NULL };
 	long value = -1;
 	char *hint;
 	size_t i;
 
 	if (number == NULL)
 		return error_set(err, ERROR_DEFINITION, place,
-		    "expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N, not '%s'", word);
+		    "expected PROVIDER at-once=N per-minute=N tokens-per-minute=N down-after=N cost-per-day=USD, "
+		    "not '%s'", word);
 	*number++ = '\0';
+	if (strcmp(word, COST) == 0)
+		return money_parse(number, &limits->cost_per_day) ? 0 : error_set(err, ERROR_DEFINITION, place,
+		    "expected " COST "=USD, an amount of dollars such as 2.50, not '%s'", number);
+	if (!is_provider(name))
+		return error_set(err, ERROR_DEFINITION, place, "of %s only " COST " is limited, not '%s'", name, word);
+	names[KEYS] = COST;
 	for (i = 0; i < KEYS && strcmp(keys[i].name, word) != 0; i++)
 		names[i] = keys[i].name;
 	if (i == KEYS) {
@@ -67,7 +96,7 @@ limits_file_read_limit(struct limits *limits, char *word, const char *place, str
 static int
 limits_file_read_line(struct limits_file *f, char *line, const char *place, struct error *err)
 {
-	struct limits limits = { .down_after = DOWN_AFTER };
+	struct limits limits = { .down_after = DOWN_AFTER, .cost_per_day = -1 };
 	char *provider = NULL, *word;
 
 	while ((word = strsep(&line, BLANK)) != NULL) {
@@ -76,12 +105,12 @@ limits_file_read_line(struct limits_file *f, char *line, const char *place, stru
 		if (provider == NULL && *word == '#')
 			return 0;
 		if (provider != NULL) {
-			if (limits_file_read_limit(&limits, word, place, err) == -1)
+			if (limits_file_read_limit(&limits, provider, word, place, err) == -1)
 				return -1;
 			continue;
 		}
 		provider = word;
-		if (strcmp(provider, LIMITS_ANY) != 0 && !name_valid(provider))
+		if (!names_something(provider))
 			return error_set(err, ERROR_DEFINITION, place, "'%s' is no provider's name, nor %s "
 			    "for all that have no line", provider, LIMITS_ANY);
 	}
@@ -134,6 +163,26 @@ limits_file_find(const struct limits_file *f, const char *provider)
 			any = &f->list[i].limits;
 	}
 	return own != NULL ? own : any;
+}
+
+int64_t
+limits_file_cost(const struct limits_file *f, const char *name)
+{
+	const struct limits *found = NULL;
+
+	if (is_provider(name)) {
+		found = limits_file_find(f, name);
+		return found != NULL ? found->cost_per_day : -1;
+	}
+	/* A pattern for workflows is not one for all runs together. */
+	for (size_t i = 0; i < f->count; i++) {
+		const char *line = f->list[i].provider;
+
+		if (strcmp(line, name) == 0 || (!is_provider(line) && (*line == *LIMITS_ALL) ==
+		    (*name == *LIMITS_ALL) && strcmp(name, LIMITS_ALL) != 0 && fnmatch(line, name, 0) == 0))
+			found = &f->list[i].limits;
+	}
+	return found != NULL ? found->cost_per_day : -1;
 }
 
 void

@@ -100,7 +100,9 @@ is_question(const struct waiting *at)
 static int
 wait_rank(const struct waiting *at)
 {
-	return at->what == WAITING_APPROVAL ? 0 : is_question(at) ? 1 : at->what == WAITING_COMPLETION ? 2 : 3;
+	if (at->what == WAITING_APPROVAL)
+		return 0;
+	return is_question(at) ? 1 : at->what == WAITING_COMPLETION ? 2 : 3;
 }
 
 /* What continues a run that sleeps when its time has come. */

@@ -1,5 +1,6 @@
 /*
- * awf-limits, started by awf-tail --limits and `awf limits`: what is used of each limit of awf-limits(5), a line each.
+ * awf-limits, started by awf-tail --limits and `awf limits`: what is used of each limit of
+ * awf-limits(5), a line each.
  *
  * A line for * of the user's file, or a pattern, stands for each name that has used something; it is
  * printed itself if there is none.

@@ -341,8 +341,8 @@ main(int argc, char **argv)
 		if ((o.said & OPTION_SAID(OPT_JSON)) != 0)
 			write_json(&l, &out);
 		else
-			write_screen(&l, rows, terminal_width(STDOUT_FILENO), terminal_colour(STDOUT_FILENO, "auto"),
-			    &out);
+			write_screen(&l, rows, terminal_width(STDOUT_FILENO),
+			    terminal_colour(STDOUT_FILENO, "auto"), &out);
 		status = l.list.counts[ATTENTION_NEEDED] > 0 ? STATUS_USAGE : STATUS_OK;
 	} else {
 		status = program_fail(PROGRAM, &err);

@@ -1,7 +1,7 @@
 /*
  * Cost limits for the requests of a step: for one call (--max-cost), for its run (awf-run
- * --max-cost), and for a day. Prices are loaded only if there is a limit; then a model without a price is an
- * error, as its cost cannot be calculated, unless its server tells what answers cost. Such a model may
+ * --max-cost), and for a day. Prices are loaded only if there is a limit; then a model that it is
+ * for and that has no price is an error, as its cost cannot be calculated, unless its server tells what answers cost. Such a model may
  * pass the limit with one answer; if an answer does not tell its cost, it is asked no more.
  *
  * The limit of a run is in $AWF_MAX_COST. Its steps append the cost of each answer to a file,

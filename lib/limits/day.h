@@ -28,8 +28,8 @@ struct day {
 	char **workflows;         /* their names, a list (base/list.h) */
 };
 
-/* Whether the user's file has such limits, or is wrong, with *d set then; -1 with *err. workflows: a list, whose
- * owner is *d afterwards in any case. day_end() is called either way. */
+/* Whether the user's file has such limits, or is wrong, with *d set then; -1 with *err. workflows: a
+ * list, whose owner is *d afterwards in any case. day_end() is called either way. */
 int day_begin(struct day *d, const char *storage_root, char **workflows, struct error *err);
 /* Whether one of them is for requests to this model. */
 bool day_limits(const struct day *d, const char *provider, const char *model);

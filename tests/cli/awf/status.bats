@@ -36,6 +36,16 @@ of() { awf status --json | jq -r ".$1[] | $2"; }
 	run -0 awf status
 }
 
+@test "calls that wait with their processes, and those of a run that was killed meanwhile" {
+	awf-run --name held --wait 10m -c 'seq 3 | awf-step -i lines -j 3 check --approve' >out 2>err 3>&- &
+	BACKGROUND=$!
+	eventually eval '[[ $(of needs_person .message) == "check waits for a decision (and 2 more)" ]]'
+	same "$(of needs_person .status) $(of running .name)" 'running '
+	kill -9 "$BACKGROUND"
+	eventually eval '[ "$(of needs_person .status)" = waiting ]'
+	same "$(of needs_person .message) $(of failed .name)" 'check waits for a decision (and 2 more) '
+}
+
 @test "a question that nobody has answered needs a person, a result that something else gives does not" {
 	waits handed 'awf-step -q job --pending -- sh -c "exit 75"'
 	run -0 awf status

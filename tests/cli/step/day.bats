@@ -129,6 +129,23 @@ ask() { awf-run --name "${1:-x}" -c 'awf-step -q -a writer ask --retries 0' <<<g
 	same "$(asked)" 1
 }
 
+@test "what a program asks by --models counts, and is refused" {
+	limits 'anthropic/m cost-per-day=0.2'
+	echo 'anthropic/* 1000 16000' >prices
+	cat >ask <<-'END'
+		for i in 1 2 3 4; do
+			curl -sS -H "x-api-key: $ANTHROPIC_API_KEY" -H content-type:application/json \
+				-d "{\"model\":\"m\",\"max_tokens\":9,\"stream\":true,\"messages\":[{\"role\":\"user\",\"content\":\"$i\"}]}" \
+				"$ANTHROPIC_BASE_URL/v1/messages"
+		done
+	END
+	model_server --answer answer --loop
+	run -3 --separate-stderr awf-run -n -c 'awf-step -n -r --models app -- bash ask'
+	same "$(asked)" 3
+	[[ $stderr == *'cost-per-day of anthropic/m is reached ($0.2700 of $0.2000 since 00:00 UTC)'* ]]
+	same "$(used anthropic/m)" 0.27
+}
+
 @test "what was spent yesterday does not count" {
 	limits 'anthropic cost-per-day=0.05'
 	model_server --answer answer --loop

@@ -85,9 +85,8 @@ config_read(enum config_key key, char **value, struct error *err)
 
 	*value = NULL;
 	if (path != NULL && access(path, F_OK) == 0) {
-		/* What a project may do, and a command that is run, is said by this user alone. */
-		if (key == CONFIG_TRUST || key == CONFIG_PROJECT_KEYS || key == CONFIG_PROJECT_SETTINGS ||
-		    key == CONFIG_NOTIFY)
+		/* What a project may do is said by this user alone. */
+		if (key == CONFIG_TRUST || key == CONFIG_PROJECT_KEYS || key == CONFIG_PROJECT_SETTINGS)
 			result = file_check_way(path, err);
 		if (result == 0)
 			result = file_load_text(path, CONFIG_LIMIT, &text, err);
@@ -99,6 +98,9 @@ config_read(enum config_key key, char **value, struct error *err)
 		result = config_read_line(place, line, len, key, &found, err);
 		free(place);
 	}
+	/* So is a command that is run. */
+	if (result == 0 && key == CONFIG_NOTIFY && found != NULL)
+		result = file_check_way(path, err);
 	if (result == 0)
 		*value = found;
 	else

@@ -234,6 +234,9 @@ all_told() { paste -sd' ' told 2>/dev/null; rm -f told; }
 	chmod 666 "$XDG_CONFIG_HOME/awf/config"
 	run -0 --separate-stderr awf-run -n -c 'echo ran'
 	[[ $stderr == *config* && $stderr != *told* ]]
+	echo 'view = off' >"$XDG_CONFIG_HOME/awf/config"
+	run -0 --separate-stderr awf-run -n -c 'echo ran'
+	same "$stderr" ''
 }
 
 # bats test_tags=ci

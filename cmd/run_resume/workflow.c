@@ -120,9 +120,13 @@ workflow_read_settings(struct workflow *w, const char *path, const char *text, s
 	int failed = 0;
 	size_t len;
 
-	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL && *line == '#') {
-		const char *rest = line + 1, *end = line + len;
+	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL) {
+		const char *rest = line + strspn(line, SPACE "\r"), *end = line + len;
 
+		if (rest >= end)
+			continue;
+		if (*rest++ != '#')
+			break;
 		rest += strspn(rest, SPACE);
 		if (strncmp(rest, "awf:", 4) != 0)
 			continue;

@@ -46,6 +46,7 @@
 
 #define PROGRAM "awf-worker"
 #define JOBS_MOST 1000
+#define RESUMED_AT_ONCE 16 /* runs that the resumer goes on with at a time, without -j */
 #define RUN_FAILED_ITSELF 125 /* exit status of awf-run */
 
 /* Output of a job, and the descriptor that reports its end; starting one needs more
@@ -462,7 +463,7 @@ check_timeout(const char *duration, struct error *err)
 static const struct option_spec options_table[] = {
 	{ OPT_ONCE, '1', "once", NULL, "exit when no job is left, instead of waiting",
 	    OPTION_INTO_FLAG(struct worker, once) },
-	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1)",
+	{ OPT_JOBS, 'j', "jobs", "N", "up to N jobs at a time (1), or resumed runs (16)",
 	    OPTION_INTO_NUMBER(struct worker, most, 1, JOBS_MOST) },
 	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long",
 	    OPTION_INTO_TEXT_CHECKED(struct worker, timeout, check_timeout) },
@@ -496,6 +497,8 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 	if (open_files_check(&job_files, "-j", w->most, err) == -1)
 		return -1;
 	w->words = argv + o.next;
+	if (w->most == 0)
+		w->most = w->resumer ? RESUMED_AT_ONCE : 1;
 	if (w->resumer && (w->directory != NULL || *w->words != NULL || w->timeout != NULL))
 		return error_set(err, ERROR_USAGE, "--resumer", "not with jobs, nor with -t");
 	if (w->resumer)
@@ -571,7 +574,7 @@ int
 main(int argc, char **argv)
 {
 	static const int ends[] = { SIGHUP, SIGINT, SIGTERM, 0 };
-	struct worker w = { .most = 1, .parent = -1 };
+	struct worker w = { .parent = -1 };
 	const struct interrupts *interrupts;
 	struct error err;
 	int signal_number = 0;

@@ -87,12 +87,14 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 		NULL };
 	struct environment environment;
 	struct process process;
-	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_NULL, .group = true };
+	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .group = true };
+	int out = file_open_unnamed(r->directory); /* so that awf-run keeps what is printed */
 	struct error err;
 
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", r->spec->storage->root);
 	spec.environment = environment.list;
+	spec.out = out != -1 ? out : PROCESS_NULL;
 	spec.err = c->errors = resumer_open_errors(r, c);
 	if (c->errors == -1)
 		spec.err = PROCESS_INHERIT;
@@ -104,6 +106,7 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 		c->again = clock_wall() + (int64_t)JOB_PAUSE_MS * 1000;
 		r->spec->warn(&err);
 	}
+	file_close(&out);
 	environment_free(&environment);
 	free(awf_run);
 }

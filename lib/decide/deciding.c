@@ -450,6 +450,7 @@ deciding_next(const struct deciding *d)
 	    storage_run_alive(d->storage, d->undecided.run_id)))
 		return NEXT_AT_ONCE;
 	return due_read(&due, d->storage, d->undecided.run_id, false, &ignored) == 0 && due.by_itself &&
+	    (due.ready || storage_run_alive(d->storage, d->undecided.run_id)) &&
 	    resumes_are_served(d->storage) ? NEXT_BY_ITSELF : NEXT_BY_RESUME;
 }
 

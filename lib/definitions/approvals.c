@@ -5,31 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "json/value.h"
+#include "limits/tool_name.h"
 
 #define SHELL_SIGNS ";&|`$<>(){}\n\r\\"
 
-/* Makes each pattern in a schema match whole texts. */
-static void
-anchor_patterns(json_t *schema)
-{
-	json_t *value;
-	const char *key;
-	void *next;
+/* Keywords of `unless`: with others, such as anyOf or not, it would be unclear which texts need to have
+ * no signs of a shell. */
+static const char *const keywords[] = { "type", "properties", "required", "additionalProperties", "pattern",
+	"enum", "const", "minimum", "maximum", "minLength", "maxLength", "description", NULL };
 
-	for (size_t i = 0; i < json_array_size(schema); i++)
-		anchor_patterns(json_array_get(schema, i));
+/* Checks the keywords of a schema, and makes each pattern in it match whole texts. Returns the first
+ * keyword that is not allowed; NULL: there is none. */
+static const char *
+settle_schema(json_t *schema)
+{
+	json_t *value, *part;
+	const char *key, *name, *wrong = NULL;
+	void *next, *inner;
+
 	json_object_foreach_safe(schema, next, key, value) {
+		if (text_index(key, keywords) == -1 ||
+		    (strcmp(key, "additionalProperties") == 0 && !json_is_boolean(value)))
+			return key;
 		if (strcmp(key, "pattern") == 0 && json_is_string(value)) {
 			char *whole = memory_format("^(?:%s)$", json_string_value(value));
 
 			json_object_set_new(schema, key, json_string(whole));
 			free(whole);
-		} else {
-			anchor_patterns(value);
+		} else if (strcmp(key, "properties") == 0) {
+			json_object_foreach_safe(value, inner, name, part)
+				if (wrong == NULL)
+					wrong = settle_schema(part);
 		}
 	}
+	return wrong;
 }
 
 static int
@@ -39,6 +52,7 @@ read_rule(const struct definition *d, const char *key, json_t *value, struct app
 	const char *tool = json_is_object(value) ? json_string_value(json_object_get(value, "tool")) :
 	    json_string_value(value);
 	json_t *unless = json_object_get(value, "unless");
+	const char *wrong;
 	struct error why;
 	char text[sizeof why.message];
 
@@ -50,7 +64,11 @@ read_rule(const struct definition *d, const char *key, json_t *value, struct app
 	if (unless == NULL)
 		return 0;
 	rule->document = json_deep_copy(unless);
-	anchor_patterns(rule->document);
+	wrong = settle_schema(rule->document);
+	if (wrong != NULL)
+		return definition_fail(d, key, err, "unless: %s: only these keywords are allowed: type, properties, "
+		    "required, additionalProperties (true or false), pattern, enum, const, minimum, maximum, "
+		    "minLength, maxLength", wrong);
 	rule->unless = schema_compile(rule->document, SCHEMA_TYPOS, "unless", &why);
 	return rule->unless != NULL ? 0 :
 	    definition_fail(d, key, err, "%s", error_text(&why, text, sizeof text));
@@ -71,6 +89,16 @@ approvals_read(const struct definition *d, const struct definition_key *key, jso
 		    &a->list[a->count++], err);
 	}
 	return failed;
+}
+
+const char *
+approvals_unknown_tool(const struct approvals *a, char *const *tools)
+{
+	for (size_t i = 0; i < a->count; i++)
+		if (strpbrk(a->list[i].tool, "*?[\\") == NULL && !tool_name_served(a->list[i].tool) &&
+		    !list_has(tools, a->list[i].tool))
+			return a->list[i].tool;
+	return NULL;
 }
 
 /* ---- asking ---- */
@@ -94,7 +122,9 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 	json_t *properties = json_object_get(schema, "properties"), *part;
 	const char *key;
 
-	if (pattern != NULL && json_is_string(value)) {
+	if (pattern != NULL && !json_is_string(value))
+		return false;
+	if (pattern != NULL) {
 		char *inner = memory_copy(pattern + strlen("^(?:"), strlen(pattern) - strlen("^(?:)$"));
 		/* "(a|b)$" has these signs as its own grammar; "\\|" and "[|]" have one that is meant. */
 		struct buffer meant = BUFFER_INIT;

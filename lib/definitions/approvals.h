@@ -32,6 +32,9 @@ struct approvals {
 /* A reader of the key: the member at offset is a struct approvals. */
 int approvals_read(const struct definition *d, const struct definition_key *key, json_t *value,
     void *object, struct error *err);
+/* The first rule that names one tool, none of these (ends with NULL); NULL: there is none. Names of MCP
+ * servers' tools are known only when the servers run. */
+const char *approvals_unknown_tool(const struct approvals *a, char *const *tools);
 /* The first rule by which a person is asked about this call; NULL: none. */
 const struct approval_rule *approvals_find(const struct approvals *a, const char *tool,
     struct span input);

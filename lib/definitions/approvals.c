@@ -5,31 +5,58 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "json/value.h"
 
 #define SHELL_SIGNS ";&|`$<>(){}\n\r\\"
 
-/* Makes each pattern in a schema match whole texts. */
-static void
-anchor_patterns(json_t *schema)
+/* Makes each pattern in a schema match whole texts. False: one is elsewhere than below `properties` and
+ * `items`, where texts_are_allowed() would not find it. */
+static bool
+anchor_patterns(json_t *schema, bool found)
 {
-	json_t *value;
-	const char *key;
+	json_t *value, *part;
+	const char *key, *name;
+	bool fine = true;
 	void *next;
 
 	for (size_t i = 0; i < json_array_size(schema); i++)
-		anchor_patterns(json_array_get(schema, i));
+		fine = anchor_patterns(json_array_get(schema, i), false) && fine;
 	json_object_foreach_safe(schema, next, key, value) {
 		if (strcmp(key, "pattern") == 0 && json_is_string(value)) {
 			char *whole = memory_format("^(?:%s)$", json_string_value(value));
 
 			json_object_set_new(schema, key, json_string(whole));
 			free(whole);
-		} else {
-			anchor_patterns(value);
+			fine = fine && found;
+		} else if (strcmp(key, "properties") == 0 && json_is_object(value)) {
+			json_object_foreach(value, name, part)
+				fine = anchor_patterns(part, found) && fine;
+		} else if (strcmp(key, "patternProperties") == 0) {
+			fine = false;
+		} else if (strcmp(key, "enum") != 0 && strcmp(key, "const") != 0) {
+			fine = anchor_patterns(value, found && strcmp(key, "items") == 0 &&
+			    json_is_object(value)) && fine;
 		}
 	}
+	return fine;
+}
+
+/* Adds the names of `except`: a text, or a list of texts. */
+static bool
+read_excepted(json_t *value, struct approval_rule *rule)
+{
+	const size_t count = json_is_array(value) ? json_array_size(value) : value != NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = json_string_value(json_is_array(value) ? json_array_get(value, i) : value);
+
+		if (name == NULL || *name == '\0')
+			return false;
+		list_add(&rule->except, name);
+	}
+	return true;
 }
 
 static int
@@ -38,19 +65,22 @@ read_rule(const struct definition *d, const char *key, json_t *value, struct app
 {
 	const char *tool = json_is_object(value) ? json_string_value(json_object_get(value, "tool")) :
 	    json_string_value(value);
-	json_t *unless = json_object_get(value, "unless");
+	json_t *unless = json_object_get(value, "unless"), *except = json_object_get(value, "except");
 	struct error why;
 	char text[sizeof why.message];
 
 	if (tool == NULL || *tool == '\0' || (unless != NULL && !json_is_object(unless)) ||
-	    (json_is_object(value) && json_object_size(value) != 1 + (size_t)(unless != NULL)))
+	    (json_is_object(value) && json_object_size(value) != 1 + (size_t)(unless != NULL) +
+	    (size_t)(except != NULL)) || !read_excepted(except, rule))
 		return definition_fail(d, key, err,
-		    "expected names of tools, such as bash or mcp__github__*, or {tool: NAME, unless: SCHEMA}");
+		    "expected names of tools, such as bash or mcp__github__*, or {tool: NAME, unless: SCHEMA, except: NAMES}");
 	rule->tool = memory_text(tool);
 	if (unless == NULL)
 		return 0;
 	rule->document = json_deep_copy(unless);
-	anchor_patterns(rule->document);
+	if (!anchor_patterns(rule->document, true))
+		return definition_fail(d, key, err, "unless: a pattern can be below properties and items only; "
+		    "write alternatives as A|B, and what is not to match as (?!A)");
 	rule->unless = schema_compile(rule->document, SCHEMA_TYPOS, "unless", &why);
 	return rule->unless != NULL ? 0 :
 	    definition_fail(d, key, err, "%s", error_text(&why, text, sizeof text));
@@ -92,6 +122,7 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 {
 	const char *pattern = json_string_value(json_object_get(schema, "pattern"));
 	json_t *properties = json_object_get(schema, "properties"), *part;
+	const json_t *items = json_object_get(schema, "items");
 	const char *key;
 
 	if (pattern != NULL && json_is_string(value)) {
@@ -115,6 +146,9 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 		if (!allowed)
 			return false;
 	}
+	for (size_t i = 0; json_is_object(items) && i < json_array_size(value); i++)
+		if (!texts_are_allowed(items, json_array_get(value, i)))
+			return false;
 	json_object_foreach(properties, key, part) {
 		const json_t *inner = json_object_get(value, key);
 
@@ -123,6 +157,15 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 			return false;
 	}
 	return true;
+}
+
+static bool
+rule_excepts(const struct approval_rule *rule, const char *tool)
+{
+	for (char **name = rule->except; name != NULL && *name != NULL; name++)
+		if (fnmatch(*name, tool, 0) == 0)
+			return true;
+	return false;
 }
 
 static bool
@@ -145,7 +188,8 @@ const struct approval_rule *
 approvals_find(const struct approvals *a, const char *tool, struct span input)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (fnmatch(a->list[i].tool, tool, 0) == 0 && !rule_excuses(&a->list[i], input))
+		if (fnmatch(a->list[i].tool, tool, 0) == 0 && !rule_excepts(&a->list[i], tool) &&
+		    !rule_excuses(&a->list[i], input))
 			return &a->list[i];
 	return NULL;
 }
@@ -155,6 +199,7 @@ approvals_free(struct approvals *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
 		free(a->list[i].tool);
+		list_free(a->list[i].except);
 		schema_free(a->list[i].unless);
 		json_decref(a->list[i].document);
 	}

@@ -245,3 +245,182 @@ approve_tools: $wrong"
 	same "$(cat ledger)" ''
 	[[ $(told) == *'nobody can decide later about a run that is masked'* ]]
 }
+
+# The tools of an answer: opencode's rules for bash, and which of the commands are asked about.
+opencode_asks() {
+	local rules=$1 index=0 calls=() line
+	printf -- '---\nmodel: anthropic/test\ntools: {"*": false, bash: true, read: true}\npermission: %s\n---\nBe brief.\n' \
+		"$rules" >.opencode/agent/op.md
+	while IFS= read -r line; do
+		calls+=("$(use "t$index" "${2-bash}" "$(jq -cn --arg k "${3-command}" --arg c "${line#* }" '{($k):($c|gsub("⏎";"\n"))}')")")
+		index=$((index + 1))
+	done <table
+	stream tool_use "${calls[@]}" >first
+	model_server --loop --answer-for tool_use_id last --answer first
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a .opencode/agent/op.md --sandbox none -r work'
+	ended 75
+	same "$(jq -r --arg k "${3-command}" 'select(.type=="step.started" and .payload.kind=="approval").payload.input.input[$k]|gsub("\n";"⏎")' "$(transcript)" | sort)" \
+		"$(sed -n 's/^ask //p' table | sort)"
+}
+
+@test "opencode's rules by command: the last one that matches, whole commands, and no sign of the shell" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow git status
+		allow git diff
+		allow git diff HEAD~1 -- src/a.c
+		allow git diff --
+		allow git log
+		allow git log --oneline
+		allow git log | head
+		allow grep a.c
+		ask git statuses
+		ask git status -s
+		ask git log && curl example.org
+		ask git log | head -n 1 | sh
+		ask git log; rm -rf x
+		ask git log > ~/.bashrc
+		ask git log $(rm x)
+		ask git log `rm x`
+		ask git log & rm x
+		ask git log⏎rm x
+		ask git log <(rm x)
+		ask git logs
+		ask  git status
+		ask X=1 git status
+		ask grep abc
+		ask ls
+		ask git push
+		ask git diff --output=x
+		ask sudo git status
+	END
+	opencode_asks '{bash: {"git push": allow, "*": ask, "git status": allow, "git diff*": allow, "git diff --output*": ask, "git log *": allow, "git log | head": allow, "grep a.c": allow}}'
+}
+
+@test "opencode's rules that take something away: quotes, blanks and assignments do not hide it" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow ls
+		allow make check
+		allow rmdir x
+		allow git log
+		ask rm x
+		ask rm
+		ask  rm x
+		ask r"m" x
+		ask 'rm' x
+		ask r\m x
+		ask A=1 B= rm x
+		ask ls; rm x
+		ask true | rm x
+		ask git push
+		ask git  push origin
+		ask git push 
+	END
+	opencode_asks '{"*": deny, read: allow, "ba*": {"*": allow, "rm *": ask, "git push*": ask}}'
+}
+
+@test "opencode's rules by path: no other file by another way" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow src/a.c
+		allow src/deep/a.c
+		allow src/..a
+		ask src/../key
+		ask src/..
+		ask ../src/a.c
+		ask src/./secret/a
+		ask src//secret/a
+		ask src/secret/a
+		ask /etc/passwd
+		ask ./src/a.c
+		ask ~/src/a.c
+		ask README
+	END
+	opencode_asks '{read: {"*": ask, "src/*": allow, "src/secret/*": ask}}' read file_path
+}
+
+@test "opencode's rules for tools of MCP servers and of the user; and modes of Claude Code" {
+	mkdir -p .opencode/agent .claude/agents
+	local name
+	for name in count change; do
+		tool "$name" '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null'
+	done
+	# Which tools are asked about: of those that are called, those whose step waits.
+	asks() {
+		local calls=() name
+		for name in $2; do
+			calls+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
+				write: {file_path: "x", content: ""}, edit: {file_path: "x", old_string: "a", new_string: "b"},
+				glob: {pattern: "x"}, grep: {pattern: "x"}}[$name] // {}')")")
+		done
+		stream tool_use "${calls[@]}" >first
+		model_server --loop --answer-for tool_use_id last --answer first
+		echo x >in
+		WAIT=0 begin -c "awf-step -a $1 --sandbox none -r work"
+		wait "$BEGUN" || true
+		jq -r 'select(.type=="step.started" and .payload.kind=="approval").payload.input.tool' "$(transcript)" | sort | tr '\n' ' '
+	}
+	echo "{\"mcpServers\": {\"github\": {\"command\": \"python3\", \"args\": [\"$PWD/server.py\"]}}}" >.mcp.json
+	cat >server.py <<-'END'
+		import json, sys
+		for line in sys.stdin:
+		    m = json.loads(line)
+		    if "id" not in m: continue
+		    r = {}
+		    if m["method"] == "initialize":
+		        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+		    elif m["method"] == "tools/list":
+		        r = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("get_a", "create")]}
+		    elif m["method"] == "tools/call":
+		        r = {"content": [{"type": "text", "text": "done"}]}
+		    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+	END
+	file() { printf -- '---\nmodel: anthropic/test\n%s\n---\nBe brief.\n' "$2" >"$1"; }
+	local rules expected all='mcp__github__get_a mcp__github__create count change bash edit write read glob grep'
+	while IFS='|' read -r rules expected; do
+		file .opencode/agent/op.md "mcpServers: [github]
+tools: {count: true, change: true, mcp__github: true}
+permission: $rules"
+		same "$rules: $(asks .opencode/agent/op.md "$all")" "$rules: $expected${expected:+ }"
+	done <<-'END'
+		{"github_*": ask}|mcp__github__create mcp__github__get_a
+		{"github_*": ask, "github_get*": allow}|mcp__github__create
+		{"github_get*": allow, "github_*": ask}|mcp__github__create mcp__github__get_a
+		{"mcp__github__*": ask, "*_get_a": allow}|mcp__github__create
+		{"c*": ask, change: allow}|count
+		ask|bash change count edit glob grep mcp__github__create mcp__github__get_a read write
+		{"*": ask, read: allow, "github_?et_a": allow, count: allow}|bash change edit glob grep mcp__github__create write
+		{edit: ask}|edit write
+		{write: ask, edit: allow}|
+	END
+	for mode in default:'bash edit write' acceptEdits:bash bypassPermissions:; do
+		file .claude/agents/a.md "permissionMode: ${mode%%:*}"
+		expected=${mode#*:}
+		same "$mode $(asks .claude/agents/a.md 'bash edit write read glob grep')" "$mode $expected${expected:+ }"
+	done
+}
+
+@test "what a rule is not for; and a pattern where it would not be looked for" {
+	tool shape '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null; echo shaped'
+	agent op 'tools: [ship, shape]
+approve_tools: [{tool: "sh*", except: ["shap?"]}]'
+	stream tool_use "$(use t1 shape '{}')" "$(use t2 ship '{"to":"prod"}')" >first
+	model_server --loop --answer-for tool_use_id last --answer first
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	same "$(waits)" '["work:0:0/ship:0:0"]'
+	# Each of these would allow "ls; rm x" otherwise.
+	for wrong in 'anyOf: [{properties: {to: {pattern: "ls.*"}}}]' 'not: {properties: {to: {pattern: "rm.*"}}}' \
+		'properties: {to: {allOf: [{pattern: "ls.*"}]}}' 'patternProperties: {t: {pattern: "ls.*"}}' 'additionalProperties: {pattern: "ls.*"}'; do
+		agent op "tools: [ship]
+approve_tools: [{tool: ship, unless: {$wrong}}]"
+		run -2 --separate-stderr awf-step -a op work <<<x
+		[[ $stderr == *'approve_tools: unless: a pattern can be below properties and items only'* ]]
+	done
+	agent op 'tools: [ship]
+approve_tools: [{tool: ship, except: [7]}]'
+	run -2 --separate-stderr awf-step -a op work <<<x
+}

@@ -424,3 +424,105 @@ approve_tools: [{tool: ship, unless: {$wrong}}]"
 approve_tools: [{tool: ship, except: [7]}]'
 	run -2 --separate-stderr awf-step -a op work <<<x
 }
+
+# What is allowed after the first question, by whatever way: two calls, one question.
+twice() {
+	stream tool_use "$(use t1 ship '{"to":"a"}')" >first
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >second
+	model_server --answer first --answer second --answer last
+	: >ledger
+	echo x >in
+}
+
+@test "awf-ctl approve --always: further calls of the tool are not asked about; what is no tool's approval is refused" {
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	awf-ctl approve --always work.ship
+	ended 0
+	same "$(cat ledger)" '{"to":"a"}
+{"to":"b"}'
+	same "$(payloads step.completed 'select(.kind == "approval") | [.result, .approval.decision]' | sort -u)" \
+		'[{"always":true,"input":{"to":"a"},"rule":"ship","tool":"ship"},"edited"]'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# With an edit.
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	awf-ctl approve --always -e work.ship <<<'{"tool":"ship","input":{"to":"c"},"rule":"ship","always":false}'
+	ended 0
+	same "$(cat ledger)" '{"to":"c"}
+{"to":"b"}'
+	# Unattended, and resumed.
+	twice
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	awf-ctl approve --always work.ship
+	WAIT=0 begin --resume @
+	ended 0
+	same "$(wc -l <ledger)" 2
+	for data in cake '{"tool":"ship","input":{},"rule":"ship","always":false}'; do
+		awf-run -c 'awf-step -i json --approve ship' <<<"$(jq -nR --arg d "$data" '$d|fromjson? // $d')" || [ $? = 75 ]
+		run -1 --separate-stderr awf-ctl approve --always ship
+		same "$stderr" 'awf-ctl: ship:0:0: is no approval of a tool call, which alone can be given for the whole run'
+		same "$(awf-tail --list --json | jq -r .status | head -n 1)" waiting
+	done
+}
+
+@test "what another step of the run approves allows no tool" {
+	echo '{"tool":"ship","input":{"to":"prod"},"rule":"ship","always":true}' >in
+	WAIT=0 begin -c 'awf-step -i json --approve ship | awf-step -a op -r work'
+	ended 75
+	awf-ctl approve -e ship <<<'{"tool":"ship","input":{"to":"x"},"rule":"ship","always":true}'
+	WAIT=0 begin --resume @
+	ended 75
+	same "$(waits)" '["work:0:0/ship:0:0"]'
+	same "$(cat ledger)" ''
+}
+
+@test "over HTTP: always, of a tool alone" {
+	load ../../support/serve
+	serve
+	decide() { ask /api/runs/@/decisions -H 'Content-Type: application/json' --data-binary "$1" | jq -c '.decision // .error.message'; }
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	same "$(decide '{"decision":"deny","call":"work.ship","always":true}')" "\"deny takes no 'always'\""
+	same "$(decide '{"decision":"approve","call":"work.ship","always":true}')" '"edited"'
+	ended 0
+	same "$(wc -l <ledger)" 2
+	awf-run -c 'awf-step --approve ok' <<<x || [ $? = 75 ]
+	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is no approval of a tool call'* ]]
+	same "$(decide '{"decision":"approve","call":"ok","always":false}')" '"approved"'
+	serve_end
+}
+
+@test "at a terminal: the arguments as text, and always" {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	tool ship '"effects":"external","input_schema":{"type":"object"}' 'cat >>"$LEDGER"; echo shipped'
+	stream tool_use "$(use t1 ship '{"command":"ls\nrule: all\n\u001b[2Jrm","n":[1.50],"plain":"a b"}')" >first
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >second
+	model_server --answer first --answer second --answer last
+	tmux -L "awf-tools-$$" -f /dev/null new-session -d -x 120 -y 40 "exec env PS1='ready> ' bash --norc -i" 3>&-
+	screen() { tmux -L "awf-tools-$$" capture-pane -p; }
+	shown() { eventually eval "screen | grep -qE -- '$1'" || { screen >&2; false; }; }
+	keys() { tmux -L "awf-tools-$$" send-keys "$@"; }
+	shown 'ready>'
+	keys "echo x | awf-run -c 'awf-step -a op -r work'; echo status \$?" Enter
+	shown 'yes, no, edit, always for this run'
+	shown '^tool: ship'
+	shown '^rule: ship'
+	shown '^  command:'
+	shown '^    ls'
+	shown '^    rule: all'
+	shown '^    .x1b.2Jrm'
+	shown '^  n: .1.5'
+	shown '^  plain: a b'
+	keys always Enter
+	shown '^status 0'
+	tmux -L "awf-tools-$$" kill-server
+	same "$(grep -o '"to":"b"' ledger)" '"to":"b"'
+	same "$(payloads step.completed 'select(.kind == "approval") | [.result.always, .approval.decision]')" '[true,"edited"]'
+	awf-verify -q
+}

@@ -27,7 +27,7 @@ append_event(struct buffer *out, const struct buffer *json)
 /* Whether the text must not be sent: the transcript has the turn's answer already, or the end of
  * the call, or not yet its start. */
 static bool
-is_void(const struct live *live, const char *call, int64_t turn)
+is_void(const struct live *live, const char *call, bool output, int64_t turn)
 {
 	char quoted[ID_SIZE + 2] = "\"";
 	const struct model_call *known;
@@ -36,7 +36,7 @@ is_void(const struct live *live, const char *call, int64_t turn)
 	memcpy(quoted + ID_SIZE, "\"", 2);
 	known = model_call_of(&live->overview->model, span_of(quoted, ID_SIZE + 1));
 	return known == NULL || known->state != CALL_OPEN ||
-	    overview_answered(live->overview, known) >= turn;
+	    (!output && overview_answered(live->overview, known) >= turn);
 }
 
 static struct live_call *
@@ -59,17 +59,29 @@ live_drop_call(struct live *live, struct live_call *call)
 }
 
 static struct live_call *
-find_or_add(struct live *live, const char *id, int64_t turn)
+find_or_add(struct live *live, const struct live_news *news)
 {
-	struct live_call *call = live_find_call(live, id);
+	struct live_call *call = live_find_call(live, news->call);
 
 	if (call != NULL)
 		return call;
 	live->calls = memory_array(live->calls, live->count + 1, sizeof *live->calls);
 	call = &live->calls[live->count++];
-	*call = (struct live_call){ .number = ++live->last, .turn = turn };
-	memcpy(call->id, id, ID_SIZE);
+	*call = (struct live_call){ .number = ++live->last, .turn = news->turn,
+		.output = news->kind == LIVE_OUTPUT };
+	memcpy(call->id, news->call, ID_SIZE);
+	if (news->of != NULL)
+		memcpy(call->of, news->of, ID_SIZE);
 	return call;
+}
+
+/* The call; and the tool, if it is the output of one. */
+static void
+write_names(struct writer *w, const char *id, const char *of)
+{
+	writer_member_string(w, "call", *of != '\0' ? of : id);
+	if (*of != '\0')
+		writer_member_string(w, "tool", id);
 }
 
 static void
@@ -80,13 +92,14 @@ live_apply_news(void *context, const struct live_news *news)
 	struct live_call *call;
 	struct writer w;
 
-	if (news->event == LIVE_DONE || is_void(live, news->call, news->turn)) {
+	if (news->event == LIVE_DONE || is_void(live, news->of != NULL ? news->of : news->call,
+	    news->kind == LIVE_OUTPUT, news->turn)) {
 		call = live_find_call(live, news->call);
 		if (call != NULL && (news->event == LIVE_DONE || call->turn == news->turn))
 			live_drop_call(live, call);
 		return;
 	}
-	call = find_or_add(live, news->call, news->turn);
+	call = find_or_add(live, news);
 	if (call->turn != news->turn || news->event == LIVE_RESTARTED) {
 		buffer_clear(&call->told);
 		call->generation++;
@@ -94,7 +107,7 @@ live_apply_news(void *context, const struct live_news *news)
 	}
 	writer_begin(&w, &json);
 	writer_object(&w);
-	writer_member_string(&w, "call", news->call);
+	write_names(&w, news->call, call->of);
 	writer_member_integer(&w, "turn", news->turn);
 	if (news->event == LIVE_APPENDED) {
 		writer_member_string(&w, "kind", live_kinds[news->kind]);
@@ -131,9 +144,12 @@ live_update_calls(struct live *live)
 			live_drop_call(live, &live->calls[live->count - 1]);
 		follow_anew(live);
 	} else {
-		for (size_t i = live->count; i > 0; i--)
-			if (is_void(live, live->calls[i - 1].id, live->calls[i - 1].turn))
-				live_drop_call(live, &live->calls[i - 1]);
+		for (size_t i = live->count; i > 0; i--) {
+			struct live_call *call = &live->calls[i - 1];
+
+			if (is_void(live, call->of[0] != '\0' ? call->of : call->id, call->output, call->turn))
+				live_drop_call(live, call);
+		}
 		live_follow_look(&live->follow);
 	}
 	if (live->watch.fd == -1) {
@@ -252,14 +268,14 @@ live_release(struct live *live)
 /* ---- for streams ---- */
 
 static void
-append_done(const char *id, struct buffer *out)
+append_done(const char *id, const char *of, struct buffer *out)
 {
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
 	writer_begin(&w, &json);
 	writer_object(&w);
-	writer_member_string(&w, "call", id);
+	write_names(&w, id, of);
 	writer_member_bool(&w, "done", true);
 	writer_object_end(&w);
 	append_event(out, &json);
@@ -298,7 +314,7 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 		while (at < live->count && live->calls[at].number != p->number)
 			at++;
 		if (at == live->count)
-			append_done(p->id, out);
+			append_done(p->id, p->of, out);
 		else
 			cursor->list[kept++] = *p;
 	}
@@ -313,6 +329,7 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 			p = &cursor->list[cursor->count++];
 			*p = (struct live_position){ .number = call->number };
 			memcpy(p->id, call->id, ID_SIZE);
+			memcpy(p->of, call->of, ID_SIZE);
 		}
 		p = &cursor->list[i];
 		if (p->generation != call->generation)

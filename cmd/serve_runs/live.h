@@ -5,6 +5,8 @@
  * become invalid.
  *
  * What the code relies on, and keeps:
+ *   - What a tool or a command prints is in progress while its call is open, or the call of its agent;
+ *     the tool is named beside it.
  *   - Text is in progress while its call is open and its turn has no recorded answer. What the
  *     files say is checked against the run's overview (serve_runs/overview.h), since files remain
  *     while tools run, and when a process is killed.
@@ -28,7 +30,9 @@
 
 /* A call that is producing text. */
 struct live_call {
-	char id[ID_SIZE];            /* event id of its step.started */
+	char id[ID_SIZE];            /* event id of its step.started, or of a tool.call */
+	char of[ID_SIZE];            /* of a tool.call: that of the step.started around it; "" */
+	bool output;                 /* it is printed, not written by a model */
 	uint32_t number;             /* calls are sent in this order */
 	uint32_t generation;         /* incremented whenever told is cleared */
 	int64_t turn;
@@ -66,7 +70,7 @@ struct lives {
 
 /* How far a stream has sent the text of each call. */
 struct live_cursor {
-	struct live_position { char id[ID_SIZE]; uint32_t number, generation; size_t sent; } *list;
+	struct live_position { char id[ID_SIZE], of[ID_SIZE]; uint32_t number, generation; size_t sent; } *list;
 	size_t count;
 };
 

@@ -66,6 +66,15 @@ struct subprocess {
 	 * line is. */
 	bool (*passes)(const void *context, const char *line, size_t len);
 	const void *passes_context;
+	/* Gets what it prints on stdout and stderr, as it comes; due() as above, with this context. NULL:
+	 * nobody does. */
+	struct {
+		void (*add)(void *context, const char *piece, size_t len);
+		int64_t (*due)(void *context);
+		void *context;
+		bool framed;        /* what stands between two NUL bytes on its stderr is for add() alone: a
+		                       program prints it so that keeps its output until its end */
+	} shows;
 	struct via *via;            /* the command to run on another machine. The process here is then
 	                               the launcher, which gets the environment above; input, output,
 	                               stderr, exit status and timeout are those of the command.
@@ -92,6 +101,7 @@ struct subprocess {
 		struct buffer passing;      /* what is still to be copied to the stderr of this process */
 		struct buffer cut;          /* the first bytes of a character whose others have not come yet;
 		                               a terminal gets whole characters */
+		bool in_frame;              /* its stderr is between two NUL bytes (shows) */
 		struct buffer line;         /* the beginning of a line about which passes() will be asked */
 		int64_t started, deadline;
 		int64_t look_at;            /* when to check whether it has ended while another process holds

@@ -49,37 +49,31 @@ struct command {
 	struct buffer head, tail;
 	long long cut;         /* bytes between them */
 	bool shows;            /* it is shown while it comes: */
-	struct buffer shown;   /* the end of what was not shown yet */
+	size_t unshown;        /* bytes that were not shown yet */
 	int64_t shown_next;    /* when that is due */
 };
 
-/* Keeps the end of what is to be shown. A NUL byte would end its frame. */
-static void
-bash_add_shown(struct command *c, const char *bytes, size_t len)
-{
-	if (!c->shows)
-		return;
-	if (c->shown.len == 0)
-		c->shown_next = clock_monotonic() + SHOWN_PAUSE_MS;
-	for (size_t i = len > SHOWN_LIMIT ? len - SHOWN_LIMIT : 0; i < len; i++)
-		buffer_byte(&c->shown, bytes[i] == '\0' ? ' ' : bytes[i]);
-	if (c->shown.len > SHOWN_LIMIT)
-		buffer_drop(&c->shown, c->shown.len - SHOWN_LIMIT);
-}
-
-/* Shows it if it is due: a frame goes into a pipe whole, or not at all. */
+/* Shows the end of what came since the last time, if that is due, in a frame, which goes into a pipe whole
+ * or not at all. A NUL byte would end it. */
 static void
 bash_show(struct command *c)
 {
+	const size_t len = c->unshown < SHOWN_LIMIT ? c->unshown : SHOWN_LIMIT;
+	const size_t tail = len < c->tail.len ? len : c->tail.len;
 	char frame[PIPE_BUF] = "";
 
-	if (c->shown.len == 0 || clock_monotonic() < c->shown_next)
+	if (!c->shows || len == 0 || clock_monotonic() < c->shown_next)
 		return;
-	memcpy(frame + 1, c->shown.data, c->shown.len);
-	frame[c->shown.len + 1] = '\0';
-	if (poll_now(STDERR_FILENO, POLLOUT) != 0 && write(STDERR_FILENO, frame, c->shown.len + 2) == -1)
+	if (len > tail)
+		memcpy(frame + 1, c->head.data + c->head.len - (len - tail), len - tail);
+	if (tail > 0)
+		memcpy(frame + 1 + len - tail, c->tail.data + c->tail.len - tail, tail);
+	for (size_t i = 1; i <= len; i++)
+		frame[i] = frame[i] == '\0' ? ' ' : frame[i];
+	frame[len + 1] = '\0';
+	if (poll_now(STDERR_FILENO, POLLOUT) != 0 && write(STDERR_FILENO, frame, len + 2) == -1)
 		c->shows = false;
-	buffer_clear(&c->shown);
+	c->unshown = 0;
 }
 
 /* Reads some of the pipe. 1; 0: nothing now; -1: nothing more. */
@@ -92,7 +86,9 @@ bash_read_output(struct command *c)
 
 	if (len <= 0)
 		return len == -1 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
-	bash_add_shown(c, bytes, (size_t)len);
+	if (c->shows && c->unshown == 0)
+		c->shown_next = clock_monotonic() + SHOWN_PAUSE_MS;
+	c->unshown += (size_t)len;
 	first = (size_t)len < room ? (size_t)len : room;
 	buffer_append(&c->head, bytes, first);
 	buffer_append(&c->tail, bytes + first, (size_t)len - first);
@@ -143,7 +139,7 @@ bash_wait_for_command(struct command *c, int exit_fd, const struct interrupts *i
 			    duration_text(c->timeout_ms, text, sizeof text));
 		bash_show(c);
 		wake = exit_fd == -1 && now + LOOK_AGAIN_MS < end ? now + LOOK_AGAIN_MS : end;
-		if (c->shown.len > 0 && c->shown_next < wake)
+		if (c->shows && c->unshown > 0 && c->shown_next < wake)
 			wake = c->shown_next;
 		if (interrupts_wait(interrupts, fds, 3, wake, err) == -1)
 			return -1;
@@ -218,7 +214,6 @@ run_command(struct builtin *b, struct error *err)
 		close(c.output);
 	buffer_free(&c.head);
 	buffer_free(&c.tail);
-	buffer_free(&c.shown);
 	return failed;
 }
 

@@ -145,7 +145,7 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 	}
 
 	s->output = s->errors = s->state.passing = s->state.cut = s->state.line = (struct buffer)BUFFER_INIT;
-	s->within_line = s->state.in_frame = false;
+	s->state.within_line = s->shows.in_frame = false;
 	s->errors_bytes = s->duration_ms = 0;
 	s->wait_status = s->exit_code = s->state.exit_fd = -1;
 	s->error = (struct error)ERROR_INIT;
@@ -329,20 +329,20 @@ filter_passing(struct subprocess *s, const char *piece, size_t len)
 		const char *end = memchr(piece, '\n', len);
 		const size_t part = end != NULL ? (size_t)(end - piece) + 1 : len;
 
-		if (s->within_line) {
+		if (s->state.within_line) {
 			add_passing(s, piece, part);
 		} else {
 			buffer_append(&s->state.line, piece, part);
 			if (!may_be_ours(&s->state.line) || s->state.line.len > (size_t)LINE_MOST)
-				s->within_line = true;
+				s->state.within_line = true;
 			else if (end == NULL)
 				return;
 			INVARIANT(memchr(s->state.line.data, '\n', s->state.line.len - 1) == NULL);
-			if (s->within_line || s->passes(s->passes_context, s->state.line.data, s->state.line.len))
+			if (s->state.within_line || s->passes(s->passes_context, s->state.line.data, s->state.line.len))
 				add_passing(s, s->state.line.data, s->state.line.len);
 			buffer_clear(&s->state.line);
 		}
-		s->within_line = end == NULL;
+		s->state.within_line = end == NULL;
 		piece += part;
 		len -= part;
 	}
@@ -363,13 +363,13 @@ take_errors(struct subprocess *s, const char *piece, size_t len)
 		const char *end = memchr(piece, '\0', len);
 		const size_t part = end != NULL ? (size_t)(end - piece) : len;
 
-		if (s->state.in_frame)
+		if (s->shows.in_frame)
 			subprocess_show(s, piece, part);
 		else
 			keep_errors(s, piece, part);
 		if (end == NULL)
 			return;
-		s->state.in_frame = !s->state.in_frame;
+		s->shows.in_frame = !s->shows.in_frame;
 		piece += part + 1;
 		len -= part + 1;
 	}

@@ -32,6 +32,7 @@
 #include "turn/approve.h"
 #include "turn/result_cut.h"
 #include "turn/sync_beside.h"
+#include "view/live.h"
 #include "workspace/sandbox_environment.h"
 
 void
@@ -732,19 +733,20 @@ tool_run_finish(const struct turns *t, struct tool_run *run)
 
 /* Lets others see what a tool prints, but for its keys. AWF's bash tool prints it for that. */
 static void
-run_show_output(const struct turns *t, struct tool_run *run, struct subprocess *process)
+run_show_output(const struct turns *t, struct tool_run *run, struct live_output *shown,
+    struct subprocess *process)
 {
-	live_output_begin(&run->shown, t->live_place, run->called, t->started);
+	live_output_begin(shown, t->live_place, run->called, t->started);
 	for (char **name = run->tool->environment; name != NULL && *name != NULL; name++)
-		live_output_hide(&run->shown, keys_value(t->keys, *name));
+		live_output_hide(shown, keys_value(t->keys, *name));
 	/* Those that all tools were given. */
 	for (const char *const *name = provider_key_names(); *name != NULL; name++)
-		live_output_hide(&run->shown, environment_get(&run->environment, *name));
+		live_output_hide(shown, environment_get(&run->environment, *name));
 	for (size_t i = 0; t->keys != NULL && i < t->keys->count; i++)
-		live_output_hide(&run->shown, environment_get(&run->environment, t->keys->names[i]));
+		live_output_hide(shown, environment_get(&run->environment, t->keys->names[i]));
 	process->shows.add = live_output_add;
 	process->shows.due = live_output_flush;
-	process->shows.context = &run->shown;
+	process->shows.context = shown;
 	process->shows.framed = tool_run_frames_output(t, run);
 }
 
@@ -755,13 +757,14 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 {
 	struct subprocess *processes = memory_zero(count, sizeof *processes);
 	struct buffer *inputs = memory_zero(count, sizeof *inputs);
+	struct live_output *shown = memory_zero(count, sizeof *shown);
 	int status;
 
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
 		processes[i] = run_process(r, &batch[i], &inputs[i], count == 1);
-		run_show_output(r->turns, &batch[i], &processes[i]);
+		run_show_output(r->turns, &batch[i], &shown[i], &processes[i]);
 		if (processes[i].via != NULL)
 			via_prepare(processes[i].via, err); /* if no files have to be sent, this
 			                                       cannot fail */
@@ -769,7 +772,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
 		changed_end(&batch[i].changed);
-		live_output_end(&batch[i].shown);
+		live_output_end(&shown[i]);
 		batch[i].process = processes[i];
 		tool_run_finish(r->turns, &batch[i]);
 		batch[i].process.argv = NULL;
@@ -781,6 +784,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	}
 	free(processes);
 	free(inputs);
+	free(shown);
 	return status;
 }
 

@@ -27,7 +27,6 @@
 #include "proc/subprocess.h"
 #include "turn/control.h"
 #include "turn/turn.h"
-#include "view/live.h"
 #include "workspace/changed.h"
 #include "workspace/far.h"
 
@@ -64,7 +63,6 @@ struct tool_run {
 	struct error error;             /* why it did not run, or failed; ERROR_NONE */
 	struct buffer output;           /* JSON */
 	struct subprocess process;
-	struct live_output shown;       /* what it prints, for others to see */
 	struct far_end far;             /* of a tool that ran elsewhere */
 	struct changed changed;         /* in the workspace, by it */
 	size_t limit;                   /* bytes of it that the model is given; 0: all */

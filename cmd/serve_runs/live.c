@@ -49,11 +49,20 @@ live_find_call(const struct live *live, const char *id)
 }
 
 static void
+live_free_call(struct live_call *call)
+{
+	buffer_free(&call->told);
+	buffer_free(&call->projected);
+	free(call->name);
+	free(call->call_id);
+}
+
+static void
 live_drop_call(struct live *live, struct live_call *call)
 {
 	size_t at = (size_t)(call - live->calls);
 
-	buffer_free(&call->told);
+	live_free_call(call);
 	memmove(call, call + 1, (--live->count - at) * sizeof *call);
 	live->changed = true;
 }
@@ -70,8 +79,11 @@ find_or_add(struct live *live, const struct live_news *news)
 	*call = (struct live_call){ .number = ++live->last, .turn = news->turn,
 		.output = news->kind == LIVE_OUTPUT };
 	memcpy(call->id, news->call, ID_SIZE);
-	if (news->of != NULL)
-		memcpy(call->of, news->of, ID_SIZE);
+	if (news->source != NULL) {
+		memcpy(call->of, news->source->of, ID_SIZE);
+		call->name = memory_text(news->source->name);
+		call->call_id = memory_text(news->source->call_id);
+	}
 	return call;
 }
 
@@ -84,6 +96,30 @@ write_names(struct writer *w, const char *id, const char *of)
 		writer_member_string(w, "tool", id);
 }
 
+/* What a tool prints as agent-event has it at the end of the tool, but without a number. */
+static void
+live_project(const struct live *live, struct live_call *call, const struct live_news *news)
+{
+	struct buffer json = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &json);
+	writer_object(&w);
+	writer_member_string(&w, "runId", live->feed->run_id);
+	writer_member_string(&w, "type", "tool.output");
+	writer_key(&w, "payload");
+	writer_object(&w);
+	writer_key(&w, "message");
+	writer_bytes(&w, news->text.at, news->text.len);
+	writer_member_string(&w, "tool", call->name);
+	writer_member_string(&w, "callId", call->call_id);
+	writer_member_string(&w, "stream", "live");
+	writer_object_end(&w);
+	writer_object_end(&w);
+	append_event(&call->projected, &json);
+	buffer_free(&json);
+}
+
 static void
 live_apply_news(void *context, const struct live_news *news)
 {
@@ -92,7 +128,7 @@ live_apply_news(void *context, const struct live_news *news)
 	struct live_call *call;
 	struct writer w;
 
-	if (news->event == LIVE_DONE || is_void(live, news->of != NULL ? news->of : news->call,
+	if (news->event == LIVE_DONE || is_void(live, news->source != NULL ? news->source->of : news->call,
 	    news->kind == LIVE_OUTPUT, news->turn)) {
 		call = live_find_call(live, news->call);
 		if (call != NULL && (news->event == LIVE_DONE || call->turn == news->turn))
@@ -102,6 +138,7 @@ live_apply_news(void *context, const struct live_news *news)
 	call = find_or_add(live, news);
 	if (call->turn != news->turn || news->event == LIVE_RESTARTED) {
 		buffer_clear(&call->told);
+		buffer_clear(&call->projected);
 		call->generation++;
 		call->turn = news->turn;
 	}
@@ -118,6 +155,8 @@ live_apply_news(void *context, const struct live_news *news)
 	}
 	writer_object_end(&w);
 	append_event(&call->told, &json);
+	if (news->event == LIVE_APPENDED && call->name != NULL)
+		live_project(live, call, news);
 	buffer_free(&json);
 	live->changed = true;
 }
@@ -260,7 +299,7 @@ live_release(struct live *live)
 	live->feed->live = NULL;
 	feed_release(live->feed);
 	for (size_t i = 0; i < live->count; i++)
-		buffer_free(&live->calls[i].told);
+		live_free_call(&live->calls[i]);
 	free(live->calls);
 	free(live);
 }
@@ -303,7 +342,8 @@ append_told(const struct buffer *told, size_t from, struct buffer *out)
 }
 
 bool
-live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out)
+live_append_events(const struct live *live, struct live_cursor *cursor, bool projected,
+    struct buffer *out)
 {
 	size_t kept = 0;
 
@@ -313,14 +353,15 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 
 		while (at < live->count && live->calls[at].number != p->number)
 			at++;
-		if (at == live->count)
+		if (at == live->count && !projected)
 			append_done(p->id, p->of, out);
-		else
+		else if (at < live->count)
 			cursor->list[kept++] = *p;
 	}
 	cursor->count = kept;
 	for (size_t i = 0; i < live->count; i++) {
 		const struct live_call *call = &live->calls[i];
+		const struct buffer *told = projected ? &call->projected : &call->told;
 		struct live_position *p;
 
 		/* Both lists are in the order of their numbers. */
@@ -335,10 +376,10 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 		if (p->generation != call->generation)
 			p->sent = 0;
 		p->generation = call->generation;
-		if (p->sent < call->told.len && out->len >= STREAM_PIECE)
+		if (p->sent < told->len && out->len >= STREAM_PIECE)
 			return false;
-		p->sent = append_told(&call->told, p->sent, out);
-		if (p->sent < call->told.len)
+		p->sent = append_told(told, p->sent, out);
+		if (p->sent < told->len)
 			return false;
 	}
 	return true;

@@ -36,6 +36,9 @@ struct live_call {
 	uint32_t number;             /* calls are sent in this order */
 	uint32_t generation;         /* incremented whenever told is cleared */
 	int64_t turn;
+	char *name, *call_id;        /* of the tool; NULL */
+	struct buffer projected;     /* the same as told, for agent-event (awf-projections(7)): the output of
+	                                tools alone */
 	struct buffer told;          /* server-sent events with the text of the current turn */
 };
 
@@ -82,9 +85,10 @@ struct live *live_hold(struct lives *all, struct feed *feed);
 void live_release(struct live *live);
 /* Called when the run has new lines, or has ended. */
 void live_wake(struct live *live);
-/* Appends about STREAM_PIECE bytes of what is new since the cursor, and moves the cursor. False if
- * there is more. */
-bool live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out);
+/* Appends about STREAM_PIECE bytes of what is new since the cursor, and moves the cursor; projected: for
+ * agent-event. False if there is more. */
+bool live_append_events(const struct live *live, struct live_cursor *cursor, bool projected,
+    struct buffer *out);
 void live_cursor_free(struct live_cursor *cursor);
 
 #endif

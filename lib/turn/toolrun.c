@@ -736,7 +736,8 @@ static void
 run_show_output(const struct turns *t, struct tool_run *run, struct live_output *shown,
     struct subprocess *process)
 {
-	live_output_begin(shown, t->live_place, run->called, t->started);
+	live_output_begin(shown, t->live_place, run->called,
+	    &(struct live_source){ t->started, run->name, run->call_id });
 	for (char **name = run->tool->environment; name != NULL && *name != NULL; name++)
 		live_output_hide(shown, keys_value(t->keys, *name));
 	/* Those that all tools were given. */

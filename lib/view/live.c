@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -31,6 +30,8 @@
 #define RESTART "restart"
 #define CUT "cut"
 #define OF "of"
+#define NAME "name"
+#define CALL_ID "call_id"
 
 const char *const live_kinds[] = { [LIVE_TEXT] = "text", [LIVE_THINKING] = "thinking",
 	[LIVE_TOOL] = "tool", [LIVE_OUTPUT] = "output", [LIVE_KINDS] = NULL };
@@ -104,8 +105,11 @@ end_line(struct live_writer *w)
 	writer_object(&writer);
 	writer_member_integer(&writer, TURN, w->turn);
 	writer_member_string(&writer, KIND, live_kinds[w->kind]);
-	if (w->of != NULL)
-		writer_member_string(&writer, OF, w->of);
+	if (w->source.of != NULL) {
+		writer_member_string(&writer, OF, w->source.of);
+		writer_member_string(&writer, NAME, w->source.name);
+		writer_member_string(&writer, CALL_ID, w->source.call_id);
+	}
 	writer_key(&writer, APPEND);
 	writer_bytes(&writer, w->text.data, w->text.len);
 	writer_object_end(&writer);
@@ -207,15 +211,14 @@ live_is_watched(const char *run_directory)
 }
 
 void
-live_output_begin(struct live_output *o, const char *run_directory, const char *id, const char *of)
+live_output_begin(struct live_output *o, const char *run_directory, const char *id,
+    const struct live_source *source)
 {
 	*o = (struct live_output){ .secrets = NULL };
 	live_begin(&o->writer, run_directory);
 	live_turn(&o->writer, id, 0);
-	if (of != NULL) {
-		snprintf(o->of, sizeof o->of, "%s", of);
-		o->writer.of = o->of;
-	}
+	if (source != NULL)
+		o->writer.source = *source;
 }
 
 void
@@ -312,8 +315,30 @@ struct live_followed {
 	int64_t turn;         /* turn of the line that was last reported */
 	bool told;            /* something was reported */
 	enum live_kind kind;  /* of the last text */
-	char of[ID_SIZE];     /* the call around it; "" */
+	struct live_source source; /* allocated; of NULL: it has none */
 };
+
+static void
+live_free_source(struct live_followed *c)
+{
+	free((char *)(uintptr_t)c->source.of);
+	free((char *)(uintptr_t)c->source.name);
+	free((char *)(uintptr_t)c->source.call_id);
+	c->source = (struct live_source){ NULL, NULL, NULL };
+}
+
+/* Keeps the source of a line, which each line of a call names. */
+static void
+live_set_source(struct live_followed *c, struct span line)
+{
+	if (c->source.of != NULL)
+		return;
+	c->source = (struct live_source){ span_text(span_member(line, OF)), span_text(span_member(line, NAME)),
+		span_text(span_member(line, CALL_ID)) };
+	if (c->source.of != NULL && (!id_valid(c->source.of, strlen(c->source.of)) || c->source.name == NULL ||
+	    c->source.call_id == NULL))
+		live_free_source(c);
+}
 
 void
 live_follow_begin(struct live_follow *f, const char *run_directory, struct watch *watch,
@@ -328,7 +353,7 @@ static void
 live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news news)
 {
 	news.call = c->id;
-	news.of = c->of[0] != '\0' ? c->of : NULL;
+	news.source = c->source.of != NULL ? &c->source : NULL;
 	news.kind = c->kind;
 	news.turn = c->turn;
 	c->told = news.event != LIVE_DONE;
@@ -362,8 +387,7 @@ live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 			c->kind = 0;
 			while (live_kinds[c->kind] != kind)
 				c->kind++;
-			if (!span_copy(span_member(line, OF), c->of, sizeof c->of))
-				c->of[0] = '\0';
+			live_set_source(c, line);
 			c->turn = turn;
 			live_pass_news(f, c, news);
 		}
@@ -439,6 +463,7 @@ live_forget_call(struct live_follow *f, size_t at)
 
 	if (c->told)
 		live_pass_news(f, c, (struct live_news){ .event = LIVE_DONE });
+	live_free_source(c);
 	f->calls[at] = f->calls[--f->count];
 }
 
@@ -537,6 +562,8 @@ live_follow_end(struct live_follow *f)
 {
 	close_directory(f);
 	file_close(&f->looks);
+	for (size_t i = 0; i < f->count; i++)
+		live_free_source(&f->calls[i]);
 	free(f->calls);
 	free(f->run_directory);
 	free(f->path);

@@ -8,8 +8,9 @@
  * One file for each call with an answer that takes some time, JSON Lines:
  *
  *    {"turn":0,"kind":"text","append":"Of lithium "}  "text", "thinking" or "tool"
- *    {"turn":0,"kind":"output","of":ID,"append":"ok 1\n"}  printed by a tool; of: the step.started of
- *                                the agent's call; of a command: without it
+ *    {"turn":0,"kind":"output","of":ID,"name":"bash","call_id":"toolu_1","append":"ok 1\n"}  printed by
+ *                                a tool; of: the step.started of the agent's call; a command's has none
+ *                                of the three
  *    {"turn":0,"restart":true}   the turn is requested again: its text so far is void
  *    {"turn":0,"cut":true}       no more of this turn follows: the file is full
  *
@@ -60,6 +61,13 @@
 enum live_kind { LIVE_TEXT, LIVE_THINKING, LIVE_TOOL, LIVE_OUTPUT, LIVE_KINDS };
 extern const char *const live_kinds[]; /* their names; ends with NULL */
 
+/* Whose output it is. The texts are the caller's. */
+struct live_source {
+	const char *of;      /* event id of the step.started around the tool.call */
+	const char *name;    /* of the tool */
+	const char *call_id; /* that the model has given */
+};
+
 /* ---- writing ---- */
 
 /* Writes the text of one call, or of several that follow each other, such as an agent's phases. */
@@ -67,7 +75,7 @@ struct live_writer {
 	const char *run_directory; /* the caller's; NULL: nothing is written (any more) */
 	char call[ID_SIZE];        /* event id of the call's step.started; "" before the first
 	                              turn */
-	const char *of;            /* of a tool: event id of the step.started around it; NULL */
+	struct live_source source; /* of a tool's output; of NULL: it is none */
 	int64_t turn;
 	bool said;                 /* some text of the turn is in the file */
 	bool cut;                  /* the file is full: the turn's text is dropped */
@@ -100,7 +108,6 @@ void live_end(struct live_writer *w);
 /* What a tool or a command prints. */
 struct live_output {
 	struct live_writer writer;
-	char of[ID_SIZE];
 	const char **secrets;      /* the caller's texts, which are not shown */
 	size_t secret_count;
 	struct buffer tail;        /* the end of what was not written */
@@ -108,9 +115,10 @@ struct live_output {
 	int64_t next;              /* not written before this time, monotonic ms */
 };
 
-/* id: of the event that begins the call; of: of the step.started of the agent's call around it; NULL.
- * run_directory: from live_place(). */
-void live_output_begin(struct live_output *o, const char *run_directory, const char *id, const char *of);
+/* id: of the event that begins the call; source: of a tool, else NULL. run_directory: from
+ * live_place(). */
+void live_output_begin(struct live_output *o, const char *run_directory, const char *id,
+    const struct live_source *source);
 /* A text that is not to be seen, which lives as long as *o; NULL: none. */
 void live_output_hide(struct live_output *o, const char *secret);
 /* For struct subprocess: context is a struct live_output. */
@@ -132,7 +140,7 @@ enum live_event {
 struct live_news {
 	enum live_event event;
 	const char *call;     /* event id of its step.started, or of a tool.call */
-	const char *of;       /* of a tool.call: that of the step.started around it; NULL */
+	const struct live_source *source; /* of a tool.call; NULL */
 	int64_t turn;         /* not for LIVE_DONE; when it changes, the previous turn has ended */
 	enum live_kind kind;  /* of the text, or of the last one before */
 	struct span text;     /* LIVE_APPENDED: UTF-8, decoded, not empty */

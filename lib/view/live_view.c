@@ -800,7 +800,7 @@ void
 live_view_write(void *context, const struct live_news *news)
 {
 	const struct live_view *v = context;
-	const char *start = news->of != NULL ? news->of : news->call;
+	const char *start = news->source != NULL ? news->source->of : news->call;
 	struct live_call *c = NULL;
 
 	for (size_t r = 0; r < v->run_count; r++)

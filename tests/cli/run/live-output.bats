@@ -150,7 +150,9 @@ aside
 	runner=$!
 	eventually test -e "$AWF_STORAGE/latest"
 	ask '/api/runs/@/events/stream?live=1' >came 3>&- &
+	ask '/api/runs/@/events/stream?live=1&as=agent-event' >events 3>&- &
 	eventually grep -q '"kind":"output","append":"loud' came
+	eventually grep -q '"stream":"live"' events
 	: >go2
 	wait "$runner"
 	eventually grep -q '"done":true' came
@@ -159,6 +161,13 @@ aside
 	call=$(jq -r 'select(.type=="step.started").event_id' "$(transcript)")
 	tool=$(jq -r 'select(.type=="tool.call").event_id' "$(transcript)")
 	same "$(jq -c '[.call,.tool]' live | sort -u)" "[\"$call\",\"$tool\"]"
+	# agent-event has it before what the record says, without a number.
+	eventually grep -q '^event: end' events
+	same "$(grep -A1 '^event: live' events | sed -n 's/^data: //p' | jq -sc '[(.[0].payload|.tool,.callId,.stream), ([.[].payload.message]|add), (.[0]|.type,has("seq"))]')" \
+		'["loud","t1","live","loud\naside\n","tool.output",false]'
+	grep '^data: ' events | grep -q '"stream":"stdout"'
+	run ! grep -q '"kind":"text"' events
+	same "$(ask '/api/runs/@/events/stream?live=1&as=interagent' | jq -r .error.message)" 'live goes with none of type, path and as, but as=agent-event'
 }
 
 @test "on a terminal: its last line behind the name" {

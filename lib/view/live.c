@@ -345,7 +345,7 @@ live_follow_begin(struct live_follow *f, const char *run_directory, struct watch
     void (*told)(void *context, const struct live_news *news), void *context)
 {
 	*f = (struct live_follow){ .run_directory = memory_text(run_directory),
-	    .path = path_join(run_directory, LIVE_DIRECTORY), .looks = -1, .watch = watch, .told = told,
+	    .path = path_join(run_directory, LIVE_DIRECTORY), .watch = watch, .told = told,
 	    .context = context };
 }
 
@@ -524,6 +524,14 @@ read_names(struct live_follow *f)
 	}
 }
 
+static void
+live_follow_let_go(struct live_follow *f)
+{
+	if (f->looks != NULL)
+		closedir(f->looks);
+	f->looks = NULL;
+}
+
 /* Holds the run's directory, by which writers know that somebody looks. One may be trying just now
  * whether anybody does: then the next look holds it. */
 static void
@@ -531,12 +539,12 @@ live_follow_hold(struct live_follow *f)
 {
 	struct stat opened;
 
-	if (f->looks != -1 && fstat(f->looks, &opened) == 0 && opened.st_nlink > 0)
+	if (f->looks != NULL && fstat(dirfd(f->looks), &opened) == 0 && opened.st_nlink > 0)
 		return;
-	file_close(&f->looks);
-	f->looks = open(f->run_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (f->looks != -1 && flock(f->looks, LOCK_SH | LOCK_NB) != 0)
-		file_close(&f->looks);
+	live_follow_let_go(f);
+	f->looks = storage_opendir(f->run_directory);
+	if (f->looks != NULL && flock(dirfd(f->looks), LOCK_SH | LOCK_NB) != 0)
+		live_follow_let_go(f);
 }
 
 void
@@ -561,11 +569,11 @@ void
 live_follow_end(struct live_follow *f)
 {
 	close_directory(f);
-	file_close(&f->looks);
+	live_follow_let_go(f);
 	for (size_t i = 0; i < f->count; i++)
 		live_free_source(&f->calls[i]);
 	free(f->calls);
 	free(f->run_directory);
 	free(f->path);
-	*f = (struct live_follow){ .looks = -1 };
+	*f = (struct live_follow){ .calls = NULL };
 }

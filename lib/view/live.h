@@ -149,7 +149,7 @@ struct live_news {
 struct live_follow {
 	char *run_directory;
 	char *path;              /* path of live/ in the run's directory */
-	int looks;               /* the run's directory, locked: somebody looks; -1 */
+	DIR *looks;              /* the run's directory, locked: somebody looks; NULL */
 	struct watch *watch;     /* the caller's; NULL: none */
 	DIR *directory;          /* NULL: it does not exist */
 	struct live_followed *calls; /* the calls that have a file */

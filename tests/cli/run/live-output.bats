@@ -170,6 +170,25 @@ aside
 	same "$(ask '/api/runs/@/events/stream?live=1&as=interagent' | jq -r .error.message)" 'live goes with none of type, path and as, but as=agent-event'
 }
 
+@test "over HTTP: streams come and go while it is printed" {
+	serve
+	awf-step -n job -q -- sh -c "echo one; $waits; echo two; while [ ! -e go2 ]; do sleep 0.02; done" 3>&- &
+	runner=$!
+	eventually test -e "$AWF_STORAGE/latest"
+	for each in 1 2 3; do
+		ask '/api/runs/@/events/stream?live=1' >came.$each 3>&- &
+		stream=$!
+		eventually grep -q '"append":"one' came.$each
+		kill "$stream"
+	done
+	ask '/api/runs/@/events/stream?live=1' >came 3>&- &
+	eventually grep -q '"append":"one' came
+	: >go
+	eventually grep -q '"append":"two' came
+	: >go2
+	wait "$runner"
+}
+
 @test "on a terminal: its last line behind the name" {
 	command -v tmux >/dev/null || skip "tmux is not installed"
 	tool loud '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null; printf "first\n\033[32mchecked 17 of 40\033[0m\n\n"; while [ ! -e '"$PWD"'/go ]; do sleep 0.02; done'

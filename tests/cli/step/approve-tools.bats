@@ -526,3 +526,16 @@ twice() {
 	same "$(payloads step.completed 'select(.kind == "approval") | [.result.always, .approval.decision]')" '[true,"edited"]'
 	awf-verify -q
 }
+
+@test "an agent CLI, which runs its tools itself: nobody can be asked about them" {
+	mkdir -p .opencode/agent
+	printf -- '---\npermission: {bash: {"*": ask, "ls *": allow}}\n---\nBe brief.\n' >.opencode/agent/op.md
+	for cli in claude opencode; do
+		run -2 --separate-stderr awf-step -a .opencode/agent/op.md -m "$cli/default" work <<<x
+		[[ $stderr == *"approve_tools: the agent CLI '$cli' runs its tools itself, and nobody can be asked about 'bash'"* ]]
+	done
+	agent op 'tools: [read]
+approve_tools: [bash]'
+	run --separate-stderr awf-step -a op -m claude/default --dry-run work <<<x
+	[[ $stderr != *approve_tools* ]]
+}

@@ -32,7 +32,7 @@ PUBLIC = \
 	storage/traceparent \
 	workspace/workflow_file \
 	model/cost model/event_index model/excerpt model/follow model/listing model/model \
-	model/price model/results model/summary model/told_state model/waiting model/watch \
+	model/price model/results model/summary model/told_state model/tool_approval model/waiting model/watch \
 	schema/schema \
 	decide/cancel decide/deciding decide/due decide/open_question \
 	view/live view/screen view/terminal_question \

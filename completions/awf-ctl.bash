@@ -13,7 +13,7 @@ _awf_ctl()
 	--name) _awf_of names; return ;;
 	esac
 	case ${words[1]}${cur:0:1} in
-	approve-) _awf_among --edit --reason --seal --help ;;
+	approve-) _awf_among --always --edit --reason --seal --help ;;
 	deny-) _awf_among --reason --seal --help ;;
 	complete-) _awf_among --no-input --failed --reason --seal --help ;;
 	heartbeat-) _awf_among --seal --help ;;

@@ -21,6 +21,7 @@ complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete heartb
 complete -c awf-ctl -n '__fish_seen_subcommand_from cancel' -a '(awf complete runs running 2>/dev/null)'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete' -l reason -x -d 'why'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve' -s e -l edit -d 'with the data on stdin'
+complete -c awf-ctl -n '__fish_seen_subcommand_from approve' -l always -d 'all calls of this tool in the run'
 complete -c awf-ctl -n '__fish_seen_subcommand_from complete' -s n -l no-input -d 'its result is null'
 complete -c awf-ctl -n '__fish_seen_subcommand_from complete' -l failed -d 'it has no result'
 complete -c awf-ctl -n '__fish_seen_subcommand_from approve deny complete heartbeat' -l seal -d 'sign it; --seal=KEYFILE'

@@ -47,6 +47,8 @@ read_approved(struct deciding *d, const struct decide_spec *spec, struct error *
 		failed = error_set(err, ERROR_USAGE, "--edit", "there is no data on stdin");
 	else if (failed == 0 && spec->edit)
 		failed = deciding_edit(d, bytes.data, bytes.len, err);
+	if (failed == 0 && spec->always)
+		failed = deciding_always(d, err);
 	buffer_free(&bytes);
 	return failed;
 }

@@ -16,6 +16,7 @@ struct decide_spec {
 	bool seal;               /* it must be signed */
 	bool edit;               /* approval: stdin replaces the data; otherwise stdin
 	                            is not read */
+	bool always;             /* approval: of a tool, for all of the run */
 	bool no_input;           /* completion: the result is null, and stdin is not read */
 };
 

@@ -23,7 +23,7 @@
 #define PROGRAM "awf-ctl"
 #define NAME_WIDTH 32 /* column of names in the list of removed runs */
 
-enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
+enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_ALWAYS, OPT_NAME, OPT_OLDER_THAN,
 	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
 
 /* The arguments after the command. */
@@ -53,6 +53,8 @@ static const struct option_spec approve_options[] = {
 	    OPTION_INTO_TEXT(struct request, decision.reason) },
 	{ OPT_EDIT, 'e', "edit", NULL, "with the data on stdin, not its own",
 	    OPTION_INTO_FLAG(struct request, decision.edit) },
+	{ OPT_ALWAYS, 0, "always", NULL, "and all further calls of this tool in the run",
+	    OPTION_INTO_FLAG(struct request, decision.always) },
 	SEAL, END,
 };
 static const struct option_spec deny_options[] = {

@@ -12,14 +12,17 @@
 #include "base/text.h"
 #include "decide/deciding.h"
 #include "mcp/status.h"
+#include "model/tool_approval.h"
 
 #define DATA_SHOWN ((size_t)8192)    /* most bytes of the data that is to be approved */
 #define ELICIT "elicitation/create"
 /* Schema of the user's answer; MCP clients support only flat schemas. */
-#define APPROVAL_SCHEMA "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
+#define APPROVAL_SCHEMA_BEGIN "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
 	"\"title\":\"Approve\",\"description\":\"yes: the run goes on with it; no: the call fails\"}," \
-	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}}," \
-	"\"required\":[\"approve\"]}"
+	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}"
+#define APPROVAL_SCHEMA_ALWAYS ",\"always\":{\"type\":\"boolean\",\"title\":\"Always for this run\"," \
+	"\"description\":\"yes: further calls of this tool are not asked about in this run\",\"default\":false}"
+#define APPROVAL_SCHEMA_END "},\"required\":[\"approve\"]}"
 
 /* The first call that waits for an approval; or the one whose wait began with this event; NULL:
  * none. Calls of child runs are not handled here. */
@@ -56,10 +59,20 @@ static void
 write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
 {
 	struct buffer text = BUFFER_INIT, data = BUFFER_INIT;
+	const struct data *asked = &d->results[0];
+	struct tool_approval tool;
+	const bool is_tool = tool_approval_read(d->at->call, span_of(asked->json.data, asked->json.len),
+	    &tool);
+	const char *schema = is_tool ?
+	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_ALWAYS APPROVAL_SCHEMA_END :
+	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_END;
 	size_t shown;
 	struct writer w;
 
-	data_raw(&d->results[0], &data);
+	if (is_tool)
+		tool_approval_show(&tool, &data);
+	else
+		data_raw(asked, &data);
 	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
 	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->workflow->name, d->at->call);
 	buffer_append(&text, buffer_string(&data), shown);
@@ -70,7 +83,7 @@ write_approval(const struct led *led, const struct deciding *d, struct buffer *p
 	writer_object(&w);
 	writer_key(&w, "message");
 	writer_bytes(&w, buffer_string(&text), text.len);
-	writer_member_span(&w, "requestedSchema", span_of(APPROVAL_SCHEMA, strlen(APPROVAL_SCHEMA)));
+	writer_member_span(&w, "requestedSchema", span_of(schema, strlen(schema)));
 	writer_object_end(&w);
 	buffer_free(&data);
 	buffer_free(&text);
@@ -133,6 +146,8 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 		    "wait_workflow tells how the run stands");
 	reason = span_text(span_member(content, "reason"));
 	failed = open_approval(&d, l, led, at, verdict, err);
+	if (failed == 0 && verdict == DECISION_APPROVED && span_true(span_member(content, "always")))
+		failed = deciding_always(&d, err);
 	if (failed == 0)
 		failed = deciding_sign(&d, NULL, false, err);
 	if (failed == 0) {

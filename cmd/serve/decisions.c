@@ -28,12 +28,12 @@
 #define CALL_SHOWN 1024
 #define BY_SHOWN 512
 
-enum { DECISION, CALL, DATA, REASON, FAILED, MEMBERS };
+enum { DECISION, CALL, DATA, REASON, FAILED, ALWAYS, MEMBERS };
 
 static const struct body_member members[MEMBERS] = {
 	[DECISION] = { "decision", BODY_TEXT }, [CALL] = { "call", BODY_TEXT },
 	[DATA] = { "data", BODY_ANY }, [REASON] = { "reason", BODY_TEXT },
-	[FAILED] = { "failed", BODY_BOOLEAN },
+	[FAILED] = { "failed", BODY_BOOLEAN }, [ALWAYS] = { "always", BODY_BOOLEAN },
 };
 
 #define TAKES(member) (1u << (member))
@@ -44,7 +44,8 @@ static const struct verb {
 	enum decision_verdict verdict;
 	unsigned takes;          /* members that the body may have besides the decision */
 } verbs[] = {
-	{ "approve", false, DECISION_APPROVED, TAKES(CALL) | TAKES(DATA) | TAKES(REASON) },
+	{ "approve", false, DECISION_APPROVED,
+	    TAKES(CALL) | TAKES(DATA) | TAKES(REASON) | TAKES(ALWAYS) },
 	{ "deny", false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
 	{ "complete", false, DECISION_COMPLETED,
 	    TAKES(CALL) | TAKES(DATA) | TAKES(REASON) | TAKES(FAILED) },
@@ -72,6 +73,7 @@ struct decide_request {
 	char *call, *reason;     /* NULL */
 	const char *task;        /* the call to which a task's token belongs; NULL */
 	struct span data;
+	bool always;             /* a tool is allowed for all of the run */
 	enum decision_verdict verdict;
 	struct work *work;       /* the child process; NULL: it has ended */
 	struct loop_timer late;  /* answers a cancel before the run has ended */
@@ -207,6 +209,8 @@ decisions_decide_call(const struct decide_request *q, struct deciding *d, struct
 		failed = deciding_approve(d, &o->err);
 		if (failed == 0 && q->data.at != NULL)
 			failed = decisions_edit_input(d, q->data, &o->err);
+		if (failed == 0 && q->always)
+			failed = deciding_always(d, &o->err);
 	} else if (q->verdict == DECISION_COMPLETED) {
 		failed = decisions_complete_result(d, q->data, &o->err);
 	}
@@ -327,6 +331,7 @@ read_body(struct request *r, struct decide_request *q)
 	q->call = span_text(values[CALL]);
 	q->reason = span_text(values[REASON]);
 	q->data = values[DATA];
+	q->always = span_true(values[ALWAYS]);
 	return true;
 }
 

@@ -116,7 +116,7 @@ caught_up(struct stream *s, struct buffer *out)
 	struct selection *x = s->state;
 	enum stream_state state = at_end(s, out);
 
-	if (state == STREAM_HEAD && x->live != NULL && !live_append_events(x->live, &x->cursor, out))
+	if (state == STREAM_HEAD && x->live != NULL && !live_append_events(x->live, &x->cursor, false, out))
 		return STREAM_MORE;
 	return state;
 }
@@ -247,8 +247,12 @@ fill_projected(struct stream *s, struct buffer *out)
 	}
 	if (spool_lines(x->spool, s->offset, STREAM_PIECE, lines) != 0)
 		return STREAM_FAILED;
-	if (lines->len == 0)
-		return made ? at_end(s, out) : STREAM_HEAD;
+	if (lines->len == 0) {
+		const enum stream_state state = made ? at_end(s, out) : STREAM_HEAD;
+
+		return state == STREAM_HEAD && x->live != NULL &&
+		    !live_append_events(x->live, &x->cursor, true, out) ? STREAM_MORE : state;
+	}
 	s->offset += (int64_t)lines->len;
 	append_projected(x, lines->data, lines->len, out);
 	return x->left == 0 ? STREAM_END : STREAM_MORE;
@@ -289,6 +293,10 @@ static const struct stream_source chosen_frames_source = {
 };
 static const struct stream_source projected_source = {
 	.type = NDJSON, .fill = fill_projected, .heartbeat = "\n", .projected = true,
+	.free = free_selection,
+};
+static const struct stream_source projected_live_source = {
+	.type = SSE, .fill = fill_projected, .heartbeat = ":\n\n", .projected = true,
 	.free = free_selection,
 };
 static const struct stream_source projected_frames_source = {
@@ -379,10 +387,10 @@ events_choose_filter(struct request *r, struct selection *x)
  * was refused. */
 static struct stream *
 make_projected(struct request *r, const char *run_id, const struct projection *projection,
-    bool framed, int64_t after)
+    bool framed, bool live, int64_t after)
 {
-	struct stream *s = make_stream(r, run_id, framed ? &projected_frames_source :
-	    &projected_source);
+	struct stream *s = make_stream(r, run_id, live ? &projected_live_source :
+	    framed ? &projected_frames_source : &projected_source);
 	struct selection *x;
 	struct error err;
 
@@ -451,7 +459,7 @@ answer_events(struct request *r)
 	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
 	if (projection != NULL) {
-		s = make_projected(r, run_id, projection, false, after);
+		s = make_projected(r, run_id, projection, false, false, after);
 		if (s == NULL)
 			return;
 	} else if (queued) {
@@ -501,7 +509,7 @@ answer_workflow_events(struct request *r)
 	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
 	/* offset=0: from the first line; offset=N: from the line after line N. */
-	s = make_projected(r, run_id, projection, false, offset == 0 ? -1 : offset);
+	s = make_projected(r, run_id, projection, false, false, offset == 0 ? -1 : offset);
 	if (s != NULL)
 		request_stream(r, s);
 }
@@ -538,18 +546,18 @@ answer_event(struct request *r)
 /* Sends the events of a projection; the id of each is the number of its line. */
 static void
 stream_projected(struct request *r, const char *run_id, const struct projection *projection,
-    const char *given, bool always)
+    const char *given, bool always, bool live)
 {
 	char digest[FRAME_DIGITS + 1] = "";
 	int64_t after = -1;
 	struct stream *s;
-	const struct selection *x;
+	struct selection *x;
 
 	if (given != NULL && (!frame_id_read(given, &after, digest) || *digest != '\0')) {
 		request_error(r, 400, "invalid_input", "the id is not one of an event of this stream");
 		return;
 	}
-	s = make_projected(r, run_id, projection, true, after);
+	s = make_projected(r, run_id, projection, true, live, after);
 	if (s == NULL)
 		return;
 	x = s->state;
@@ -559,6 +567,8 @@ stream_projected(struct request *r, const char *run_id, const struct projection 
 		request_status(r, 204, NULL);
 		return;
 	}
+	if (live)
+		x->live = live_hold(&r->server->lives, s->feed);
 	s->always = always;
 	request_stream(r, s);
 }
@@ -585,12 +595,13 @@ answer_event_stream(struct request *r)
 	    !request_number(r, "live", 1, &live) ||
 	    !request_run_or_queued(r, request_segment(r, 0), run_id, &queued))
 		return;
-	if (live == 1 && (projection != NULL || is_chosen(r))) {
-		request_error(r, 400, "invalid_input", "live goes with none of type, path and as");
+	if (live == 1 && (is_chosen(r) || (projection != NULL &&
+	    strcmp(request_parameter(r, "as"), "agent-event") != 0))) {
+		request_error(r, 400, "invalid_input", "live goes with none of type, path and as, but as=agent-event");
 		return;
 	}
 	if (projection != NULL) {
-		stream_projected(r, run_id, projection, given, always);
+		stream_projected(r, run_id, projection, given, always, live == 1);
 		return;
 	}
 	if (given != NULL && !frame_id_read(given, &seq, digest)) {
@@ -632,6 +643,6 @@ void
 events_live_changed(struct feed *feed)
 {
 	for (struct stream *s = feed->streams; s != NULL; s = s->next_of_feed)
-		if (s->source == &live_frames_source)
+		if (s->source == &live_frames_source || s->source == &projected_live_source)
 			stream_wake(s);
 }

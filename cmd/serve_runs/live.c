@@ -27,7 +27,7 @@ append_event(struct buffer *out, const struct buffer *json)
 /* Whether the text must not be sent: the transcript has the turn's answer already, or the end of
  * the call, or not yet its start. */
 static bool
-is_void(const struct live *live, const char *call, int64_t turn)
+is_void(const struct live *live, const char *call, bool output, int64_t turn)
 {
 	char quoted[ID_SIZE + 2] = "\"";
 	const struct model_call *known;
@@ -36,7 +36,7 @@ is_void(const struct live *live, const char *call, int64_t turn)
 	memcpy(quoted + ID_SIZE, "\"", 2);
 	known = model_call_of(&live->overview->model, span_of(quoted, ID_SIZE + 1));
 	return known == NULL || known->state != CALL_OPEN ||
-	    overview_answered(live->overview, known) >= turn;
+	    (!output && overview_answered(live->overview, known) >= turn);
 }
 
 static struct live_call *
@@ -49,27 +49,75 @@ live_find_call(const struct live *live, const char *id)
 }
 
 static void
+live_free_call(struct live_call *call)
+{
+	buffer_free(&call->told);
+	buffer_free(&call->projected);
+	free(call->name);
+	free(call->call_id);
+}
+
+static void
 live_drop_call(struct live *live, struct live_call *call)
 {
 	size_t at = (size_t)(call - live->calls);
 
-	buffer_free(&call->told);
+	live_free_call(call);
 	memmove(call, call + 1, (--live->count - at) * sizeof *call);
 	live->changed = true;
 }
 
 static struct live_call *
-find_or_add(struct live *live, const char *id, int64_t turn)
+find_or_add(struct live *live, const struct live_news *news)
 {
-	struct live_call *call = live_find_call(live, id);
+	struct live_call *call = live_find_call(live, news->call);
 
 	if (call != NULL)
 		return call;
 	live->calls = memory_array(live->calls, live->count + 1, sizeof *live->calls);
 	call = &live->calls[live->count++];
-	*call = (struct live_call){ .number = ++live->last, .turn = turn };
-	memcpy(call->id, id, ID_SIZE);
+	*call = (struct live_call){ .number = ++live->last, .turn = news->turn,
+		.output = news->kind == LIVE_OUTPUT };
+	memcpy(call->id, news->call, ID_SIZE);
+	if (news->source != NULL) {
+		memcpy(call->of, news->source->of, ID_SIZE);
+		call->name = memory_text(news->source->name);
+		call->call_id = memory_text(news->source->call_id);
+	}
 	return call;
+}
+
+/* The call; and the tool, if it is the output of one. */
+static void
+write_names(struct writer *w, const char *id, const char *of)
+{
+	writer_member_string(w, "call", *of != '\0' ? of : id);
+	if (*of != '\0')
+		writer_member_string(w, "tool", id);
+}
+
+/* What a tool prints as agent-event has it at the end of the tool, but without a number. */
+static void
+live_project(const struct live *live, struct live_call *call, const struct live_news *news)
+{
+	struct buffer json = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &json);
+	writer_object(&w);
+	writer_member_string(&w, "runId", live->feed->run_id);
+	writer_member_string(&w, "type", "tool.output");
+	writer_key(&w, "payload");
+	writer_object(&w);
+	writer_key(&w, "message");
+	writer_bytes(&w, news->text.at, news->text.len);
+	writer_member_string(&w, "tool", call->name);
+	writer_member_string(&w, "callId", call->call_id);
+	writer_member_string(&w, "stream", "live");
+	writer_object_end(&w);
+	writer_object_end(&w);
+	append_event(&call->projected, &json);
+	buffer_free(&json);
 }
 
 static void
@@ -80,21 +128,23 @@ live_apply_news(void *context, const struct live_news *news)
 	struct live_call *call;
 	struct writer w;
 
-	if (news->event == LIVE_DONE || is_void(live, news->call, news->turn)) {
+	if (news->event == LIVE_DONE || is_void(live, news->source != NULL ? news->source->of : news->call,
+	    news->kind == LIVE_OUTPUT, news->turn)) {
 		call = live_find_call(live, news->call);
 		if (call != NULL && (news->event == LIVE_DONE || call->turn == news->turn))
 			live_drop_call(live, call);
 		return;
 	}
-	call = find_or_add(live, news->call, news->turn);
+	call = find_or_add(live, news);
 	if (call->turn != news->turn || news->event == LIVE_RESTARTED) {
 		buffer_clear(&call->told);
+		buffer_clear(&call->projected);
 		call->generation++;
 		call->turn = news->turn;
 	}
 	writer_begin(&w, &json);
 	writer_object(&w);
-	writer_member_string(&w, "call", news->call);
+	write_names(&w, news->call, call->of);
 	writer_member_integer(&w, "turn", news->turn);
 	if (news->event == LIVE_APPENDED) {
 		writer_member_string(&w, "kind", live_kinds[news->kind]);
@@ -105,6 +155,8 @@ live_apply_news(void *context, const struct live_news *news)
 	}
 	writer_object_end(&w);
 	append_event(&call->told, &json);
+	if (news->event == LIVE_APPENDED && call->name != NULL)
+		live_project(live, call, news);
 	buffer_free(&json);
 	live->changed = true;
 }
@@ -131,9 +183,12 @@ live_update_calls(struct live *live)
 			live_drop_call(live, &live->calls[live->count - 1]);
 		follow_anew(live);
 	} else {
-		for (size_t i = live->count; i > 0; i--)
-			if (is_void(live, live->calls[i - 1].id, live->calls[i - 1].turn))
-				live_drop_call(live, &live->calls[i - 1]);
+		for (size_t i = live->count; i > 0; i--) {
+			struct live_call *call = &live->calls[i - 1];
+
+			if (is_void(live, call->of[0] != '\0' ? call->of : call->id, call->output, call->turn))
+				live_drop_call(live, call);
+		}
 		live_follow_look(&live->follow);
 	}
 	if (live->watch.fd == -1) {
@@ -244,7 +299,7 @@ live_release(struct live *live)
 	live->feed->live = NULL;
 	feed_release(live->feed);
 	for (size_t i = 0; i < live->count; i++)
-		buffer_free(&live->calls[i].told);
+		live_free_call(&live->calls[i]);
 	free(live->calls);
 	free(live);
 }
@@ -252,14 +307,14 @@ live_release(struct live *live)
 /* ---- for streams ---- */
 
 static void
-append_done(const char *id, struct buffer *out)
+append_done(const char *id, const char *of, struct buffer *out)
 {
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
 	writer_begin(&w, &json);
 	writer_object(&w);
-	writer_member_string(&w, "call", id);
+	write_names(&w, id, of);
 	writer_member_bool(&w, "done", true);
 	writer_object_end(&w);
 	append_event(out, &json);
@@ -287,7 +342,8 @@ append_told(const struct buffer *told, size_t from, struct buffer *out)
 }
 
 bool
-live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out)
+live_append_events(const struct live *live, struct live_cursor *cursor, bool projected,
+    struct buffer *out)
 {
 	size_t kept = 0;
 
@@ -297,14 +353,15 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 
 		while (at < live->count && live->calls[at].number != p->number)
 			at++;
-		if (at == live->count)
-			append_done(p->id, out);
-		else
+		if (at == live->count && !projected)
+			append_done(p->id, p->of, out);
+		else if (at < live->count)
 			cursor->list[kept++] = *p;
 	}
 	cursor->count = kept;
 	for (size_t i = 0; i < live->count; i++) {
 		const struct live_call *call = &live->calls[i];
+		const struct buffer *told = projected ? &call->projected : &call->told;
 		struct live_position *p;
 
 		/* Both lists are in the order of their numbers. */
@@ -313,15 +370,16 @@ live_append_events(const struct live *live, struct live_cursor *cursor, struct b
 			p = &cursor->list[cursor->count++];
 			*p = (struct live_position){ .number = call->number };
 			memcpy(p->id, call->id, ID_SIZE);
+			memcpy(p->of, call->of, ID_SIZE);
 		}
 		p = &cursor->list[i];
 		if (p->generation != call->generation)
 			p->sent = 0;
 		p->generation = call->generation;
-		if (p->sent < call->told.len && out->len >= STREAM_PIECE)
+		if (p->sent < told->len && out->len >= STREAM_PIECE)
 			return false;
-		p->sent = append_told(&call->told, p->sent, out);
-		if (p->sent < call->told.len)
+		p->sent = append_told(told, p->sent, out);
+		if (p->sent < told->len)
 			return false;
 	}
 	return true;

@@ -5,6 +5,8 @@
  * become invalid.
  *
  * What the code relies on, and keeps:
+ *   - What a tool or a command prints is in progress while its call is open, or the call of its agent;
+ *     the tool is named beside it.
  *   - Text is in progress while its call is open and its turn has no recorded answer. What the
  *     files say is checked against the run's overview (serve_runs/overview.h), since files remain
  *     while tools run, and when a process is killed.
@@ -28,10 +30,15 @@
 
 /* A call that is producing text. */
 struct live_call {
-	char id[ID_SIZE];            /* event id of its step.started */
+	char id[ID_SIZE];            /* event id of its step.started, or of a tool.call */
+	char of[ID_SIZE];            /* of a tool.call: that of the step.started around it; "" */
+	bool output;                 /* it is printed, not written by a model */
 	uint32_t number;             /* calls are sent in this order */
 	uint32_t generation;         /* incremented whenever told is cleared */
 	int64_t turn;
+	char *name, *call_id;        /* of the tool; NULL */
+	struct buffer projected;     /* the same as told, for agent-event (awf-projections(7)): the output of
+	                                tools alone */
 	struct buffer told;          /* server-sent events with the text of the current turn */
 };
 
@@ -66,7 +73,7 @@ struct lives {
 
 /* How far a stream has sent the text of each call. */
 struct live_cursor {
-	struct live_position { char id[ID_SIZE]; uint32_t number, generation; size_t sent; } *list;
+	struct live_position { char id[ID_SIZE], of[ID_SIZE]; uint32_t number, generation; size_t sent; } *list;
 	size_t count;
 };
 
@@ -78,9 +85,10 @@ struct live *live_hold(struct lives *all, struct feed *feed);
 void live_release(struct live *live);
 /* Called when the run has new lines, or has ended. */
 void live_wake(struct live *live);
-/* Appends about STREAM_PIECE bytes of what is new since the cursor, and moves the cursor. False if
- * there is more. */
-bool live_append_events(const struct live *live, struct live_cursor *cursor, struct buffer *out);
+/* Appends about STREAM_PIECE bytes of what is new since the cursor, and moves the cursor; projected: for
+ * agent-event. False if there is more. */
+bool live_append_events(const struct live *live, struct live_cursor *cursor, bool projected,
+    struct buffer *out);
 void live_cursor_free(struct live_cursor *cursor);
 
 #endif

@@ -32,20 +32,20 @@
 /* Asks until the answer begins with the first letter of one of the words, and returns that letter;
  * 0: no answer; -1. */
 static int
-ask_word(const struct question *q, struct terminal_question *terminal, struct error *err)
+ask_word(const struct question *q, bool always, struct terminal_question *terminal, struct error *err)
 {
-	static const char *const words[] = { "yes", "no", "edit" };
+	static const char *const words[] = { "yes", "no", "edit", "always" };
 	struct buffer out = BUFFER_INIT, line = BUFFER_INIT;
 	int answered = 1, word = 0;
 
 	while (word == 0 && answered == 1) {
-		buffer_format(&out, "Approve %s%s? (yes, no%s) ", q->about, q->edited ? " as edited" : "",
-		    q->file != NULL ? ", edit" : "");
+		buffer_format(&out, "Approve %s%s? (yes, no%s%s) ", q->about, q->edited ? " as edited" : "",
+		    q->file != NULL ? ", edit" : "", always ? ", always for this run" : "");
 		terminal_question_forget_typed(terminal);
 		answered = terminal_question_ask(terminal, &out, &line, err);
 		for (size_t i = 0; answered == 1 && i < sizeof words / sizeof *words; i++)
 			if (line.len > 0 && strncasecmp(buffer_string(&line), words[i], line.len) == 0 &&
-			    (words[i][0] != 'e' || q->file != NULL))
+			    (words[i][0] != 'e' || q->file != NULL) && (words[i][0] != 'a' || always))
 				word = (unsigned char)words[i][0];
 	}
 	buffer_free(&out);
@@ -162,22 +162,29 @@ static int
 question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
     enum question_answer *answer, struct error *err)
 {
-	struct buffer out = BUFFER_INIT;
+	struct buffer out = BUFFER_INIT, shown = BUFFER_INIT;
 	int word = 'e', failed = 0;
 
 	while (failed == 0 && word == 'e') {
-		size_t len = q->text.len < SHOWN ? q->text.len : utf8_whole(q->text.data, SHOWN);
+		bool always = false;
+		size_t len;
 
+		buffer_clear(&shown);
+		if (q->show != NULL)
+			always = q->show(q->context, &q->text, &shown);
+		else
+			buffer_append(&shown, buffer_string(&q->text), q->text.len);
+		len = shown.len < SHOWN ? shown.len : utf8_whole(shown.data, SHOWN);
 		buffer_format(&out, "\n%s waits for a decision about:\n\n", q->about);
-		buffer_append(&out, buffer_string(&q->text), len);
-		if (len > 0 && q->text.data[len - 1] != '\n')
+		buffer_append(&out, buffer_string(&shown), len);
+		if (len > 0 && shown.data[len - 1] != '\n')
 			buffer_byte(&out, '\n');
-		if (len < q->text.len)
-			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), q->text.len - len);
+		if (len < shown.len)
+			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), shown.len - len);
 		buffer_byte(&out, '\n');
 		failed = terminal_question_print(terminal, &out, err);
 		if (failed == 0)
-			failed = (word = ask_word(q, terminal, err)) == -1 ? -1 : 0;
+			failed = (word = ask_word(q, always, terminal, err)) == -1 ? -1 : 0;
 		if (failed == 0 && word == 'e')
 			failed = question_edit_text(q, terminal, err);
 	}
@@ -186,7 +193,8 @@ question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
 		failed = terminal_question_ask(terminal, &out, &q->reason, err) == -1 ? -1 : 0;
 	}
 	buffer_free(&out);
-	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : ANSWER_NONE;
+	buffer_free(&shown);
+	*answer = word == 'y' ? ANSWER_YES : word == 'n' ? ANSWER_NO : word == 'a' ? ANSWER_ALWAYS : ANSWER_NONE;
 	return failed;
 }
 

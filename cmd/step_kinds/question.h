@@ -20,7 +20,8 @@
 
 enum question_answer {
 	ANSWER_NONE, /* there is no user, or no answer: end of file */
-	ANSWER_YES, ANSWER_NO
+	ANSWER_YES, ANSWER_NO,
+	ANSWER_ALWAYS /* yes, and no more such questions in this run */
 };
 
 struct question {
@@ -33,6 +34,9 @@ struct question {
 	const struct interrupts *interrupts;
 	/* Checks an edited text; *why says what is wrong with it. */
 	int (*check)(void *context, const struct buffer *text, struct error *why);
+	/* Writes the text for people, and returns whether ANSWER_ALWAYS can be given; NULL: it is shown as
+	 * it is, and that cannot. */
+	bool (*show)(void *context, const struct buffer *text, struct buffer *out);
 	void *context;
 
 	struct buffer text;            /* changed by an editor */

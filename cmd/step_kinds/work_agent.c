@@ -117,6 +117,23 @@ agent_load_team(struct step *s, struct agent_work *w, struct error *err)
 	return 0;
 }
 
+/* Checks that an agent CLI does not run tools itself about which a person is to be asked. */
+static int
+settle_approvals(const struct agent *a, const char *cli, const char *place, struct error *err)
+{
+	static const char *const own[] = { "bash", "edit", "glob", "grep", "read", "write", NULL };
+	char **tools = cli != NULL ? agent_tools(a) : NULL;
+	int failed = 0;
+
+	for (char **tool = tools; failed == 0 && tool != NULL && *tool != NULL; tool++)
+		if (text_index(*tool, own) != -1 &&
+		    approvals_find(&a->limits.approvals, *tool, span_of("{}", 2)) != NULL)
+			failed = error_set(err, ERROR_DEFINITION, place, "approve_tools: the agent CLI '%s' runs "
+			    "its tools itself, and nobody can be asked about '%s'", cli, *tool);
+	free(tools);
+	return failed;
+}
+
 /* Checks that each tool of an agent can have its sandbox: if the user asks for one, no tool must
  * run without. */
 static int
@@ -139,6 +156,8 @@ settle_member(const struct step *s, const struct member *m, struct error *err)
 	    (sandbox_holds(&decided) || decided.network == SANDBOX_NETWORK_DENIED))
 		return error_set(err, ERROR_DEFINITION, place, "sandbox: the agent CLI '%s' runs its "
 		    "tools itself, and no sandbox can be put around them", cli);
+	if (settle_approvals(a, cli, place, err) != 0)
+		return -1;
 	for (size_t i = 0; i < m->tool_count; i++)
 		if (work_settle_tool(s, a, &m->tools[i], err) == -1)
 			return -1;

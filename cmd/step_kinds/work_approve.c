@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "decide/decision.h"
+#include "model/tool_approval.h"
 #include "model/waiting.h"
 #include "step_call/step_call.h"
 #include "step_kinds/kinds.h"
@@ -75,6 +76,7 @@ show_json(struct span value, int depth, struct buffer *out)
 
 /* An edited text as data. */
 struct edit {
+	const char *call;        /* that waits */
 	const struct data *original;
 	struct data data;
 	bool differs;
@@ -95,6 +97,48 @@ check_edit(void *context, const struct buffer *text, struct error *why)
 	return 0;
 }
 
+/* An approval of a tool call is shown as such, and can be given for the whole run. */
+static bool
+approve_show(void *context, const struct buffer *text, struct buffer *out)
+{
+	const struct edit *edit = context;
+	struct tool_approval tool;
+	struct error ignored;
+	struct data data;
+	bool is_tool = false;
+
+	if (decision_edit(edit->original, buffer_string(text), text->len, &data, &ignored) != -1) {
+		is_tool = tool_approval_read(edit->call, span_of(data.json.data, data.json.len), &tool);
+		if (is_tool)
+			tool_approval_show(&tool, out);
+		data_free(&data);
+	}
+	if (!is_tool)
+		buffer_append(out, buffer_string(text), text->len);
+	return is_tool;
+}
+
+/* Sets `always` in what is approved. */
+static void
+approve_always(struct edit *edit)
+{
+	const struct data *data = edit->differs ? &edit->data : edit->original;
+	struct buffer always = BUFFER_INIT;
+	struct error ignored;
+	struct data changed;
+	int differs = -1;
+
+	if (tool_approval_allow_always(edit->call, span_of(data->json.data, data->json.len), &always,
+	    &ignored) == 0)
+		differs = decision_edit(edit->original, always.data, always.len, &changed, &ignored);
+	if (differs != -1) {
+		data_free(&edit->data);
+		edit->data = changed;
+		edit->differs = differs == 1;
+	}
+	buffer_free(&always);
+}
+
 /* Records the answer as a decision. */
 static void
 approve_decide(struct step_call *call, const struct question *q, struct edit *edit,
@@ -107,7 +151,7 @@ approve_decide(struct step_call *call, const struct question *q, struct edit *ed
 	struct data data = { BUFFER_INIT, false, false };
 
 	step_note_decision(call, &d);
-	if (answer == ANSWER_YES) {
+	if (answer != ANSWER_NO) {
 		data_copy(&data, edit->differs ? &edit->data : edit->original);
 		step_add_result(&call->end, &data);
 	} else {
@@ -123,11 +167,12 @@ approve_run(struct step_call *call, int repeats, struct error *err)
 	const struct data *data = &call->item->data;
 	struct span json = span_of(data->json.data, data->json.len);
 	bool text = span_type(json) == 's';
-	struct edit edit = { .original = data };
+	struct edit edit = { .call = call->id, .original = data };
 	struct question q = { .about = call->id, .directory = call->step->place.run->directory,
 		.file = data_binary(data) ? NULL : text ? "data.txt" : "data.json",
 		.environment = call->step->place.environment.list, .interrupts = &call->step->place.interrupts,
-		.check = check_edit, .context = &edit };
+		.check = check_edit, .show = json.len > 0 && !text && !data_binary(data) ? approve_show : NULL,
+		.context = &edit };
 	enum question_answer answer = ANSWER_NONE;
 
 	(void)repeats;
@@ -147,6 +192,8 @@ approve_run(struct step_call *call, int repeats, struct error *err)
 		question_ask(&q, &answer, &call->end.error);
 		call->attended = true; /* who is at the terminal does not want to decide now */
 	}
+	if (answer == ANSWER_ALWAYS)
+		approve_always(&edit);
 	if (answer != ANSWER_NONE)
 		approve_decide(call, &q, &edit, answer);
 	else if (call->end.error.code == ERROR_NONE)

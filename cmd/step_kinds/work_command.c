@@ -16,6 +16,7 @@
 #include "storage/roster.h"
 #include "transcript/call.h"
 #include "transcript/event_keys.h"
+#include "view/live.h"
 #include "workspace/sandbox_environment.h"
 
 /* ---- a try ---- */
@@ -119,6 +120,22 @@ hide_keys(const struct step_call *call, struct subprocess *process)
 		subprocess_hide(process, environment_get(&s->place.environment, s->place.keys->names[i]));
 }
 
+/* Lets others see what the command prints, but for its keys. */
+static void
+command_show_output(const struct step_call *call, struct live_output *output, struct subprocess *process)
+{
+	const struct step *s = call->step;
+
+	live_output_begin(output, live_place(s->place.run), call->started, NULL);
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		live_output_hide(output, environment_get(&s->place.environment, *name));
+	for (size_t i = 0; s->place.keys != NULL && i < s->place.keys->count; i++)
+		live_output_hide(output, environment_get(&s->place.environment, s->place.keys->names[i]));
+	process->shows.add = live_output_add;
+	process->shows.due = live_output_flush;
+	process->shows.context = output;
+}
+
 /* Records the exit status of the command, and its stderr. passed: the variables that were passed
  * into its sandbox. */
 static void
@@ -161,6 +178,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 			.timeout_ms = s->options.timeout_ms, .inherit = true,
 			.run_directory = s->place.run->directory, .call = call->id } };
 	struct subprocess *process = &try.process;
+	struct live_output output;
 	int result = 0;
 
 	if (call->tried > 0)
@@ -183,6 +201,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 		process->passes = passes_failure;
 		process->passes_context = s;
 	}
+	command_show_output(call, &output, process);
 	if (hooks != NULL)
 		hooks->prepare(hooks->context, &try);
 	if (process->via == NULL)
@@ -193,6 +212,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 		process->exit_code = -1;
 	else
 		result = subprocesses_run(process, 1, &s->place.interrupts, err);
+	live_output_end(&output);
 	if (hooks != NULL)
 		hooks->ended(hooks->context, &try);
 

@@ -5,9 +5,12 @@
  *  - The command ends when the shell does: background processes are ended then; at the time limit
  *    everything is ended.
  *  - Of long output the beginning and the end are kept.
+ *  - If TOOL_SHOWS is set, the end of what came is also printed on stderr from time to time, for who
+ *    looks on. What stderr does not take at once is dropped.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -20,7 +23,9 @@
 #include "base/patience.h"
 #include "base/text.h"
 #include "builtin.h"
+#include "definitions/tool.h"
 #include "io/file.h"
+#include "io/polling.h"
 #include "isolate/sandbox.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
@@ -31,6 +36,8 @@
 #define READ_SIZE ((size_t)16 << 10)
 #define PIPE_SIZE_LIMIT ((size_t)1 << 20)
 #define TIMEOUT_LIMIT_MS 600000
+#define SHOWN_LIMIT ((size_t)PIPE_BUF - 2) /* bytes that are shown at a time, in a frame */
+#define SHOWN_PAUSE_MS 50
 #define LOOK_AGAIN_MS 10            /* ms between checks if no descriptor reports the end */
 
 struct command {
@@ -41,7 +48,33 @@ struct command {
 	int wait_status;
 	struct buffer head, tail;
 	long long cut;         /* bytes between them */
+	bool shows;            /* it is shown while it comes: */
+	size_t unshown;        /* bytes that were not shown yet */
+	int64_t shown_next;    /* when that is due */
 };
+
+/* Shows the end of what came since the last time, if that is due, in a frame, which goes into a pipe whole
+ * or not at all. A NUL byte would end it. */
+static void
+bash_show(struct command *c)
+{
+	const size_t len = c->unshown < SHOWN_LIMIT ? c->unshown : SHOWN_LIMIT;
+	const size_t tail = len < c->tail.len ? len : c->tail.len;
+	char frame[PIPE_BUF] = "";
+
+	if (!c->shows || len == 0 || clock_monotonic() < c->shown_next)
+		return;
+	if (len > tail)
+		memcpy(frame + 1, c->head.data + c->head.len - (len - tail), len - tail);
+	if (tail > 0)
+		memcpy(frame + 1 + len - tail, c->tail.data + c->tail.len - tail, tail);
+	for (size_t i = 1; i <= len; i++)
+		frame[i] = frame[i] == '\0' ? ' ' : frame[i];
+	frame[len + 1] = '\0';
+	if (poll_now(STDERR_FILENO, POLLOUT) != 0 && write(STDERR_FILENO, frame, len + 2) == -1)
+		c->shows = false;
+	c->unshown = 0;
+}
 
 /* Reads some of the pipe. 1; 0: nothing now; -1: nothing more. */
 static int
@@ -53,6 +86,9 @@ bash_read_output(struct command *c)
 
 	if (len <= 0)
 		return len == -1 && (errno == EAGAIN || errno == EINTR) ? 0 : -1;
+	if (c->shows && c->unshown == 0)
+		c->shown_next = clock_monotonic() + SHOWN_PAUSE_MS;
+	c->unshown += (size_t)len;
 	first = (size_t)len < room ? (size_t)len : room;
 	buffer_append(&c->head, bytes, first);
 	buffer_append(&c->tail, bytes + first, (size_t)len - first);
@@ -93,7 +129,7 @@ bash_wait_for_command(struct command *c, int exit_fd, const struct interrupts *i
     struct error *err)
 {
 	struct pollfd fds[3] = { { -1, 0, 0 }, { c->output, POLLIN, 0 }, { exit_fd, POLLIN, 0 } };
-	int64_t end = clock_monotonic() + c->timeout_ms, now;
+	int64_t end = clock_monotonic() + c->timeout_ms, now, wake;
 	char text[32];
 
 	while (!wait_child(c->process.pid, 0, &c->wait_status)) {
@@ -101,8 +137,11 @@ bash_wait_for_command(struct command *c, int exit_fd, const struct interrupts *i
 		if (now >= end)
 			return error_set(err, ERROR_TIMEOUT, NULL, "timed out after %s",
 			    duration_text(c->timeout_ms, text, sizeof text));
-		if (interrupts_wait(interrupts, fds, 3, exit_fd == -1 && now + LOOK_AGAIN_MS < end ?
-		    now + LOOK_AGAIN_MS : end, err) == -1)
+		bash_show(c);
+		wake = exit_fd == -1 && now + LOOK_AGAIN_MS < end ? now + LOOK_AGAIN_MS : end;
+		if (c->shows && c->unshown > 0 && c->shown_next < wake)
+			wake = c->shown_next;
+		if (interrupts_wait(interrupts, fds, 3, wake, err) == -1)
 			return -1;
 		if (fds[1].revents != 0 && bash_read_output(c) == -1)
 			fds[1].fd = -1;
@@ -145,6 +184,8 @@ run_command(struct builtin *b, struct error *err)
 
 	if (builtin_arguments(b, arguments, err) != 0)
 		return -1;
+	c.shows = getenv(TOOL_SHOWS) != NULL;
+	unsetenv(TOOL_SHOWS);
 	interrupts = builtin_catch(signals);
 	failed = bash_start_command(&c, err);
 	if (failed == 0) {

@@ -16,6 +16,7 @@
 #include "decide/open_question.h"
 #include "io/file.h"
 #include "json/value.h"
+#include "model/tool_approval.h"
 #include "proc/process.h"
 #include "schema/schema.h"
 #include "storage/lineage.h"
@@ -348,6 +349,20 @@ deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *e
 		data_free(&edited);
 	}
 	return differs == -1 ? -1 : 0;
+}
+
+int
+deciding_always(struct deciding *d, struct error *err)
+{
+	const struct data *data = &d->results[0];
+	struct buffer always = BUFFER_INIT;
+	int failed = tool_approval_allow_always(d->at->call, span_of(data->json.data, data->json.len),
+	    &always, err);
+
+	if (failed == 0)
+		failed = deciding_edit(d, always.data, always.len, err);
+	buffer_free(&always);
+	return failed;
 }
 
 enum input_form

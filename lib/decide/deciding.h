@@ -82,6 +82,9 @@ int deciding_approve(struct deciding *d, struct error *err);
 /* After deciding_approve(): replaces the data by other data in the same form. If the value is the
  * same, it does not count as edited. */
 int deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *err);
+/* After these: allows all further calls of the tool, by the same rule, in this run. ERROR_USAGE: the data
+ * is not that of a tool call's approval. */
+int deciding_always(struct deciding *d, struct error *err);
 /* The form in which the call expects its result (-O). */
 enum input_form deciding_form(const struct deciding *d);
 /* Reads the result or results of the call with a reader for deciding_form(); NULL: there is

@@ -16,7 +16,7 @@
 /* Keywords of `unless`: with others, such as anyOf or not, it would be unclear which texts need to have
  * no signs of a shell. */
 static const char *const keywords[] = { "type", "properties", "required", "additionalProperties", "pattern",
-	"enum", "const", "minimum", "maximum", "minLength", "maxLength", "description", NULL };
+	"items", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "description", NULL };
 
 /* Checks the keywords of a schema, and makes each pattern in it match whole texts. Returns the first
  * keyword that is not allowed; NULL: there is none. */
@@ -40,9 +40,27 @@ settle_schema(json_t *schema)
 			json_object_foreach_safe(value, inner, name, part)
 				if (wrong == NULL)
 					wrong = settle_schema(part);
+		} else if (strcmp(key, "items") == 0 && wrong == NULL) {
+			wrong = settle_schema(value);
 		}
 	}
 	return wrong;
+}
+
+/* Adds the names of `except`: a text, or a list of texts. */
+static bool
+read_excepted(json_t *value, struct approval_rule *rule)
+{
+	const size_t count = json_is_array(value) ? json_array_size(value) : value != NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		const char *name = json_string_value(json_is_array(value) ? json_array_get(value, i) : value);
+
+		if (name == NULL || *name == '\0')
+			return false;
+		list_add(&rule->except, name);
+	}
+	return true;
 }
 
 static int
@@ -51,15 +69,16 @@ read_rule(const struct definition *d, const char *key, json_t *value, struct app
 {
 	const char *tool = json_is_object(value) ? json_string_value(json_object_get(value, "tool")) :
 	    json_string_value(value);
-	json_t *unless = json_object_get(value, "unless");
+	json_t *unless = json_object_get(value, "unless"), *except = json_object_get(value, "except");
 	const char *wrong;
 	struct error why;
 	char text[sizeof why.message];
 
 	if (tool == NULL || *tool == '\0' || (unless != NULL && !json_is_object(unless)) ||
-	    (json_is_object(value) && json_object_size(value) != 1 + (size_t)(unless != NULL)))
+	    (json_is_object(value) && json_object_size(value) != 1 + (size_t)(unless != NULL) +
+	    (size_t)(except != NULL)) || !read_excepted(except, rule))
 		return definition_fail(d, key, err,
-		    "expected names of tools, such as bash or mcp__github__*, or {tool: NAME, unless: SCHEMA}");
+		    "expected names of tools, such as bash or mcp__github__*, or {tool: NAME, unless: SCHEMA, except: NAMES}");
 	rule->tool = memory_text(tool);
 	if (unless == NULL)
 		return 0;
@@ -67,7 +86,7 @@ read_rule(const struct definition *d, const char *key, json_t *value, struct app
 	wrong = settle_schema(rule->document);
 	if (wrong != NULL)
 		return definition_fail(d, key, err, "unless: %s: only these keywords are allowed: type, properties, "
-		    "required, additionalProperties (true or false), pattern, enum, const, minimum, maximum, "
+		    "required, additionalProperties (true or false), pattern, items, enum, const, minimum, maximum, "
 		    "minLength, maxLength", wrong);
 	rule->unless = schema_compile(rule->document, SCHEMA_TYPOS, "unless", &why);
 	return rule->unless != NULL ? 0 :
@@ -120,6 +139,7 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 {
 	const char *pattern = json_string_value(json_object_get(schema, "pattern"));
 	json_t *properties = json_object_get(schema, "properties"), *part;
+	const json_t *items = json_object_get(schema, "items");
 	const char *key;
 
 	if (pattern != NULL && !json_is_string(value))
@@ -145,6 +165,9 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 		if (!allowed)
 			return false;
 	}
+	for (size_t i = 0; json_is_object(items) && i < json_array_size(value); i++)
+		if (!texts_are_allowed(items, json_array_get(value, i)))
+			return false;
 	json_object_foreach(properties, key, part) {
 		const json_t *inner = json_object_get(value, key);
 
@@ -153,6 +176,15 @@ texts_are_allowed(const json_t *schema, const json_t *value)
 			return false;
 	}
 	return true;
+}
+
+static bool
+rule_excepts(const struct approval_rule *rule, const char *tool)
+{
+	for (char **name = rule->except; name != NULL && *name != NULL; name++)
+		if (fnmatch(*name, tool, 0) == 0)
+			return true;
+	return false;
 }
 
 static bool
@@ -175,7 +207,8 @@ const struct approval_rule *
 approvals_find(const struct approvals *a, const char *tool, struct span input)
 {
 	for (size_t i = 0; i < a->count; i++)
-		if (fnmatch(a->list[i].tool, tool, 0) == 0 && !rule_excuses(&a->list[i], input))
+		if (fnmatch(a->list[i].tool, tool, 0) == 0 && !rule_excepts(&a->list[i], tool) &&
+		    !rule_excuses(&a->list[i], input))
 			return &a->list[i];
 	return NULL;
 }
@@ -185,6 +218,7 @@ approvals_free(struct approvals *a)
 {
 	for (size_t i = 0; i < a->count; i++) {
 		free(a->list[i].tool);
+		list_free(a->list[i].except);
 		schema_free(a->list[i].unless);
 		json_decref(a->list[i].document);
 	}

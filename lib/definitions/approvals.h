@@ -1,7 +1,7 @@
 /*
  * Which tool calls of an agent a person is asked about, awf-agent(5), approve_tools: a list of rules,
- * each with a pattern of tools' names, and perhaps with a JSON Schema of the arguments that need no
- * question (`unless`).
+ * each with a pattern of tools' names, perhaps with names that it is not for (`except`), and with a JSON
+ * Schema of the arguments that need no question (`unless`).
  *
  * A pattern in such a schema has to match the whole text, though JSON Schema does not demand that; and
  * a text with signs that mean something to a shell needs a question unless the pattern has that sign
@@ -20,6 +20,7 @@
 
 struct approval_rule {
 	char *tool;              /* a name, or a pattern of fnmatch(3) */
+	char **except;           /* names and patterns of tools that the rule is not for; NULL: none */
 	json_t *document;        /* of `unless`, with patterns that match whole texts; NULL: none */
 	struct schema *unless;   /* it, compiled; NULL */
 };

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "definitions/mcp_config.h"
+#include "definitions/permission.h"
 #include "definitions/skills.h"
 #include "definitions/tool.h"
 #include "io/file.h"
@@ -255,6 +256,7 @@ struct translation {
 	char **forbidden;            /* tools of MCP servers that it must not have, by AWF's or
 	                                opencode's names; with a star: all with this beginning;
 	                                NULL */
+	json_t *approve;             /* rules of what a person is asked about */
 	char **left_out;             /* NULL */
 };
 
@@ -424,31 +426,18 @@ last_rule(json_t *rules, const char *tool, const char *theirs)
 	return last;
 }
 
-/* Whether a rule (a word, or one for each pattern of arguments) allows a tool without limits. */
-static bool
-dialect_rule_allows(json_t *rule)
-{
-	const char *pattern;
-	bool allowed = json_is_object(rule);
-	json_t *one;
-
-	if (json_is_string(rule))
-		return strcmp(json_string_value(rule), "allow") == 0;
-	json_object_foreach(rule, pattern, one)
-		allowed = allowed && json_is_string(one) && strcmp(json_string_value(one), "allow") == 0;
-	return allowed;
-}
-
 /* Adds a rule. In a file of the current form, a rule for an alias can forbid, but not allow. */
 static void
 add_rule(json_t *rules, const char *name, json_t *rule, bool aliases_allow)
 {
 	for (size_t i = 0; opencode_aliases[i][0] != NULL; i++)
 		if (strcmp(name, opencode_aliases[i][0]) == 0) {
-			if (aliases_allow || !dialect_rule_allows(rule))
-				json_object_set(rules, opencode_aliases[i][1], rule);
-			return;
+			if (!aliases_allow && permission_of_rule(rule) == PERMISSION_ALLOW)
+				return;
+			name = opencode_aliases[i][1];
+			break;
 		}
+	json_object_del(rules, name); /* the place of the last one counts */
 	json_object_set(rules, name, rule);
 }
 
@@ -492,38 +481,56 @@ dialect_remove_tools(struct translation *t, json_t *rules, const char *key, cons
 	return any;
 }
 
-/* Rules such as {edit: deny, bash: {"git *": allow}}: removes each tool that its last rule does not
- * allow without limits. */
+/* The key of the last rule that speaks about a built-in tool, for messages. */
+static const char *
+dialect_key_of(json_t *rules, const char *tool, const char *theirs)
+{
+	const char *last = last_rule(rules, tool, theirs);
+
+	return last != NULL ? last : tool;
+}
+
+/* Rules such as {edit: deny, bash: {"*": ask, "git *": allow}}: removes each tool of which they forbid
+ * something, and adds rules for those that are to be asked about. */
 static void
 apply_rules(struct translation *t, json_t *rules)
 {
-	const char *key;
+	const char *names[BUILT_INS + 1] = { NULL }, *key;
 	json_t *rule;
 
+	for (size_t i = 0; i < BUILT_INS; i++) {
+		const char *theirs = built_ins[i].tool == WRITE ? "edit" : built_ins[i].name;
+		const bool had = (t->tools & ~t->denied & built_ins[i].tool) != 0;
+		json_t *approve = json_array();
+		const enum permission says = permission_of_tool(rules, built_ins[i].name, theirs, approve);
+
+		names[i] = built_ins[i].name;
+		if (says == PERMISSION_DENY || says == PERMISSION_DENY_SOME)
+			t->denied |= built_ins[i].tool;
+		else if (had)
+			json_array_extend(t->approve, approve);
+		if (says == PERMISSION_DENY_SOME && had) {
+			char *what = memory_format("%s (by pattern)", dialect_key_of(rules, built_ins[i].name, theirs));
+
+			if (list_has(t->left_out, what))
+				free(what);
+			else
+				list_take(&t->left_out, what);
+		}
+		json_decref(approve);
+	}
 	json_object_foreach(rules, key, rule) {
-		const char *says = json_string_value(rule);
 		size_t star = strcspn(key, "*?[");
 		char *forbidden;
-		bool had;
 
-		if (dialect_rule_allows(rule))
+		if (permission_of_rule(rule) != PERMISSION_DENY)
 			continue;
 		forbidden = memory_format("%.*s%s", (int)star, key, key[star] == '\0' ? "" : "*");
-		had = dialect_remove_tools(t, rules, key, forbidden);
-		for (size_t i = 0; i < BUILT_INS; i++) {
-			const char *last = last_rule(rules, built_ins[i].tool == WRITE ? "edit" :
-			    built_ins[i].name, NULL);
-
-			if (last == NULL || strcmp(last, key) != 0)
-				continue;
-			had = had || (t->tools & ~t->denied & built_ins[i].tool) != 0;
-			t->denied |= built_ins[i].tool;
-		}
-		if (had && (says == NULL || strcmp(says, "ask") == 0))
-			list_take(&t->left_out, memory_format("%s (%s)", key,
-			    says == NULL ? "by pattern" : "to be asked about"));
+		if (dialect_remove_tools(t, rules, key, forbidden) && json_is_object(rule))
+			list_take(&t->left_out, memory_format("%s (by pattern)", key));
 		list_take(&t->forbidden, forbidden);
 	}
+	permission_ask_others(rules, names, t->approve);
 }
 
 /* The older form, such as {write: false}: all tools except those that are false. */
@@ -623,6 +630,35 @@ dialect_make_read_only(struct translation *t)
 		t->others[kept] = NULL;
 }
 
+/* Adds what Claude Code asks about by its mode: in the mode `default` all tools that change something,
+ * in `acceptEdits` those that do not edit files. */
+static void
+read_mode(struct translation *t, const char *mode)
+{
+	static const char *const asked[] = { "bash", "mcp__*", "edit", "write" };
+	const size_t count = strcmp(mode, "default") == 0 ? 4 : strcmp(mode, "acceptEdits") == 0 ? 2 : 0;
+
+	for (size_t i = 0; i < count; i++)
+		json_array_append_new(t->approve, json_string(asked[i]));
+	if (strcmp(mode, "plan") == 0)
+		dialect_make_read_only(t);
+}
+
+/* Adds the rules to those that the file has itself under AWF's key. */
+static void
+set_approvals(struct translation *t)
+{
+	json_t *own = dialect_value_of(t, "approve_tools");
+
+	if (json_array_size(t->approve) == 0)
+		return;
+	if (json_is_array(own))
+		json_array_extend(t->approve, own);
+	else if (own != NULL)
+		json_array_append(t->approve, own);
+	json_object_set(t->d->document, "approve_tools", t->approve);
+}
+
 static void
 read_tools(struct translation *t)
 {
@@ -648,8 +684,9 @@ read_tools(struct translation *t)
 		dialect_forbid_name(t, *name);
 	if (t->dialect->program == OPENCODE)
 		read_permissions(t, dialect_value_of(t, "permission"));
-	if (mode != NULL && strcmp(mode, "plan") == 0)
-		dialect_make_read_only(t);
+	if (mode != NULL)
+		read_mode(t, mode);
+	set_approvals(t);
 
 	for (size_t i = 0; i < BUILT_INS; i++)
 		if ((t->tools & ~t->denied & built_ins[i].tool) != 0)
@@ -885,6 +922,7 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	else if (strcmp(t.servers_key, "mcp_servers") != 0)
 		json_object_del(d->document, "mcp_servers");
 	t.own = own_servers(dialect_value_of(&t, t.servers_key));
+	t.approve = json_array();
 	read_tools(&t);
 	read_servers(&t);
 	read_model(&t, rest);
@@ -902,6 +940,7 @@ dialect_translate(const struct dialect *dialect, struct definition *d,
 	free(place);
 	list_free(t.others);
 	json_decref(t.own);
+	json_decref(t.approve);
 	list_free(t.servers);
 	list_free(t.forbidden);
 	list_free(t.left_out);

@@ -10,8 +10,8 @@
  * so that the rest of the code knows only one kind of agent.
  *
  * Tools that AWF does not have are left out, and so are tools that are allowed only within limits
- * that AWF cannot enforce (Bash(git:*), or only after asking): an agent never gets more than its
- * file allows. Without a list of tools the agent gets all built-in tools, as in those programs.
+ * that AWF cannot enforce, such as Bash(git:*): an agent never gets more than its file allows. What a
+ * file wants to be asked about becomes a rule of approve_tools. Without a list of tools the agent gets all built-in tools, as in those programs.
  *
  * Sources: code.claude.com/docs/en/sub-agents; docs.github.com, "Custom agents configuration";
  * opencode.ai/docs/agents; geminicli.com/docs/core/subagents.

@@ -63,6 +63,9 @@ struct tool {
 /* Variable with the directory in which the builtin tool `read` finds results that were too long for
  * the model (turn/result_cut.h); and the beginning of their names. */
 #define TOOL_RESULTS "AWF_RESULTS"
+/* Set for AWF's bash tool, which keeps its output until its end, if others may see what it prints: it then
+ * prints the end of what came to its stderr, too, between two NUL bytes (proc/subprocess.h, framed). */
+#define TOOL_SHOWS "AWF_TOOL_SHOWS"
 #define TOOL_RESULT_NAME "awf-result-"
 /* Variable that tells a tool that starts runs when the step has loaded it: SECONDS.NANOSECONDS. */
 #define TOOL_LOADED "AWF_TOOL_LOADED"

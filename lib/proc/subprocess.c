@@ -145,7 +145,7 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 	}
 
 	s->output = s->errors = s->state.passing = s->state.cut = s->state.line = (struct buffer)BUFFER_INIT;
-	s->within_line = false;
+	s->state.within_line = s->shows.in_frame = false;
 	s->errors_bytes = s->duration_ms = 0;
 	s->wait_status = s->exit_code = s->state.exit_fd = -1;
 	s->error = (struct error)ERROR_INIT;
@@ -197,6 +197,7 @@ begin_end_of_all(struct subprocesses *all, const struct error *why)
 }
 
 static void keep_errors(struct subprocess *s, const char *piece, size_t len);
+static void subprocess_show(const struct subprocess *s, const char *piece, size_t len);
 
 /* Reads frames that awf-exec has sent from the other machine. Returns whether any arrived. */
 static bool
@@ -205,10 +206,14 @@ collect_frames(const struct subprocesses *all, struct subprocess *s)
 	struct via *via = s->via;
 	bool launched = via->state == VIA_LAUNCHED;
 	struct buffer errors = BUFFER_INIT;
+	const size_t before = s->output.len;
 	int received = via_receive(via, &s->output, &errors);
 
 	if (received == -1)
 		file_close(&s->state.process.out);
+	if (s->output.len > before)
+		subprocess_show(s, s->output.data + before, s->output.len - before);
+	subprocess_show(s, buffer_string(&errors), errors.len);
 	keep_errors(s, buffer_string(&errors), errors.len);
 	buffer_free(&errors);
 	if (launched && via->state == VIA_CONNECTED && s->state.stage == SUBPROCESS_RUNNING)
@@ -245,6 +250,7 @@ collect_output(const struct subprocesses *all, struct subprocess *s)
 			return false;
 		}
 		buffer_append(&s->output, piece, (size_t)n);
+		subprocess_show(s, piece, (size_t)n);
 	}
 	if (s->output.len > limit) {
 		s->output.len = limit;
@@ -323,23 +329,52 @@ filter_passing(struct subprocess *s, const char *piece, size_t len)
 		const char *end = memchr(piece, '\n', len);
 		const size_t part = end != NULL ? (size_t)(end - piece) + 1 : len;
 
-		if (s->within_line) {
+		if (s->state.within_line) {
 			add_passing(s, piece, part);
 		} else {
 			buffer_append(&s->state.line, piece, part);
 			if (!may_be_ours(&s->state.line) || s->state.line.len > (size_t)LINE_MOST)
-				s->within_line = true;
+				s->state.within_line = true;
 			else if (end == NULL)
 				return;
 			INVARIANT(memchr(s->state.line.data, '\n', s->state.line.len - 1) == NULL);
-			if (s->within_line || s->passes(s->passes_context, s->state.line.data, s->state.line.len))
+			if (s->state.within_line || s->passes(s->passes_context, s->state.line.data, s->state.line.len))
 				add_passing(s, s->state.line.data, s->state.line.len);
 			buffer_clear(&s->state.line);
 		}
-		s->within_line = end == NULL;
+		s->state.within_line = end == NULL;
 		piece += part;
 		len -= part;
 	}
+}
+
+static void
+subprocess_show(const struct subprocess *s, const char *piece, size_t len)
+{
+	if (s->shows.add != NULL && len > 0)
+		s->shows.add(s->shows.context, piece, len);
+}
+
+/* Takes a piece of stderr that may have frames in it. */
+static void
+take_errors(struct subprocess *s, const char *piece, size_t len)
+{
+	while (s->shows.framed && len > 0) {
+		const char *end = memchr(piece, '\0', len);
+		const size_t part = end != NULL ? (size_t)(end - piece) : len;
+
+		if (s->shows.in_frame)
+			subprocess_show(s, piece, part);
+		else
+			keep_errors(s, piece, part);
+		if (end == NULL)
+			return;
+		s->shows.in_frame = !s->shows.in_frame;
+		piece += part + 1;
+		len -= part + 1;
+	}
+	subprocess_show(s, piece, len);
+	keep_errors(s, piece, len);
 }
 
 /* Keeps a piece of its stderr, and copies it to the stderr of this process. */
@@ -368,7 +403,7 @@ collect_errors(struct subprocess *s)
 	ssize_t n = read(s->state.process.err, piece, sizeof piece);
 
 	if (n > 0)
-		keep_errors(s, piece, (size_t)n);
+		take_errors(s, piece, (size_t)n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		file_close(&s->state.process.err);
 }
@@ -617,6 +652,12 @@ set_polls(const struct subprocesses *all, int64_t *deadline)
 			peer_poll(s->beside, fds + SLOT_BESIDE);
 			if (beside_due != 0 && (due == 0 || beside_due < due))
 				due = beside_due;
+		}
+		if (s->shows.due != NULL) {
+			int64_t shows_due = s->shows.due(s->shows.context);
+
+			if (shows_due != 0 && (due == 0 || shows_due < due))
+				due = shows_due;
 		}
 		if (s->state.stage == SUBPROCESS_RUNNING && s->state.look_at != 0 && (out != -1 || errors != -1) &&
 		    (due == 0 || s->state.look_at < due))

@@ -32,6 +32,17 @@
 #define SUBPROCESS_OUTPUT_LIMIT ((size_t)256 << 20)
 #define SUBPROCESS_STDERR_TAIL ((size_t)64 << 10)
 
+/* Gets what a subprocess prints on stdout and stderr, as it comes. */
+struct subprocess_shows {
+	void (*add)(void *context, const char *piece, size_t len); /* NULL: nobody gets it */
+	int64_t (*due)(void *context); /* does what has to be done at this time, and returns the time at
+	                                  which to call it again (clock_monotonic(); 0: never) */
+	void *context;
+	bool framed;        /* what stands between two NUL bytes on its stderr is for add() alone: a
+	                       program prints it so that keeps its output until its end */
+	bool in_frame;      /* its stderr is between two NUL bytes now */
+};
+
 struct subprocess {
 	/* Set by the caller. */
 	char *const *argv;          /* the program and its arguments; not used if via is set */
@@ -48,8 +59,6 @@ struct subprocess {
 	                               with this; NULL: no such line */
 	bool quiet;                 /* its stderr is kept, but not copied to that of this process */
 	bool inherit;               /* it inherits descriptors above 2 (struct process_spec) */
-	bool within_line;           /* set by subprocesses_run(): the last line of its stderr that was
-	                               copied has no LF */
 	const char *run_directory;  /* this run and */
 	const char *call;           /* this call are marked while the subprocess is being ended, so that
 	                               no step starts inside the call (proc/ending.h); NULL: no mark */
@@ -66,6 +75,7 @@ struct subprocess {
 	 * line is. */
 	bool (*passes)(const void *context, const char *line, size_t len);
 	const void *passes_context;
+	struct subprocess_shows shows; /* who gets what it prints, as it comes */
 	struct via *via;            /* the command to run on another machine. The process here is then
 	                               the launcher, which gets the environment above; input, output,
 	                               stderr, exit status and timeout are those of the command.
@@ -92,6 +102,7 @@ struct subprocess {
 		struct buffer passing;      /* what is still to be copied to the stderr of this process */
 		struct buffer cut;          /* the first bytes of a character whose others have not come yet;
 		                               a terminal gets whole characters */
+		bool within_line;           /* the last line of its stderr that was copied has no LF */
 		struct buffer line;         /* the beginning of a line about which passes() will be asked */
 		int64_t started, deadline;
 		int64_t look_at;            /* when to check whether it has ended while another process holds

@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "definitions/approvals.h"
 #include "io/file.h"
+#include "model/tool_approval.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "storage/traceparent.h"
@@ -35,8 +36,9 @@ struct asking {
 
 /* ---- what was allowed for good ---- */
 
-/* Whether a decision in this run's record allows all calls of the tool by the rule. A fork records
- * decisions of the run that it was forked from once more, but they are not its own. */
+/* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
+ * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
+ * but they are not its own. */
 static bool
 approve_is_allowed(const struct tool_runs *r, const char *tool, const char *rule)
 {
@@ -51,7 +53,9 @@ approve_is_allowed(const struct tool_runs *r, const char *tool, const char *rule
 	if (reader_open(&reader, r->turns->call->transcript->path, &ignored) != 0)
 		return false;
 	while (!allowed && reader_next(&reader, &line, &len, &ignored) == 1) {
+		struct tool_approval a;
 		struct span result;
+		char *call;
 
 		if (event_peek(line, len, &head) != 0 || head.type != EVENT_STEP_COMPLETED ||
 		    event_view(line, len, &event) != 0 ||
@@ -59,8 +63,11 @@ approve_is_allowed(const struct tool_runs *r, const char *tool, const char *rule
 		    span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
 			continue;
 		result = span_member(event.payload, KEY_RESULT);
-		allowed = span_true(span_member(result, ALWAYS)) && span_is(span_member(result, TOOL), tool) &&
-		    span_is(span_member(result, RULE), rule);
+		call = span_text(span_member(event.payload, KEY_CALL));
+		allowed = call != NULL && tool_approval_read(call, result, &a) && a.always &&
+		    span_is(a.tool, tool) && span_is(a.rule, rule) &&
+		    span_is(span_path(event.payload, KEY_APPROVAL, KEY_DECISION, NULL), "edited");
+		free(call);
 	}
 	reader_close(&reader);
 	return allowed;

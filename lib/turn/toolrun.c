@@ -26,11 +26,13 @@
 #include "json/writer.h"
 #include "proc/last_words.h"
 #include "proc/message.h"
+#include "proc/provider_variables.h"
 #include "storage/traceparent.h"
 #include "transcript/event_keys.h"
 #include "turn/approve.h"
 #include "turn/result_cut.h"
 #include "turn/sync_beside.h"
+#include "view/live.h"
 #include "workspace/sandbox_environment.h"
 
 void
@@ -580,6 +582,14 @@ run_name_place(const struct tool_runs *r, struct tool_run *run)
 		environment_set(&run->environment, CALL_TOOL, tool_call_id(r, run, id));
 }
 
+/* Whether it is AWF's bash tool, and others may see what it prints. */
+static bool
+tool_run_frames_output(const struct turns *t, const struct tool_run *run)
+{
+	return t->live_place != NULL && run->tool->via == NULL && run->tool->argv != NULL &&
+	    strcmp(path_base(run->tool->argv[0]), TOOL_OWN_PREFIX "bash") == 0;
+}
+
 /* The process of a tool, which reads the input from stdin. alone: no other tool runs at the same
  * time. */
 static struct subprocess
@@ -620,6 +630,12 @@ run_process(const struct tool_runs *r, struct tool_run *run, const struct buffer
 		environment_set(&run->environment, TOOL_RESULTS, results);
 	}
 	free(results);
+	if (tool_run_frames_output(t, run)) {
+		if (sandbox_holds(&run->sandbox))
+			sandbox_set_variable(&run->environment, TOOL_SHOWS, "1");
+		else
+			environment_set(&run->environment, TOOL_SHOWS, "1");
+	}
 
 	/* Sets the command line, in the tool's sandbox if it has one. Files next to the tool's
 	 * file belong to the tool, those next to a skill's to the agent. */
@@ -676,7 +692,7 @@ tool_run_print_hint(const struct turns *t, const struct tool_run *run)
 /* Takes over the outcome of a run. If it failed, its output is kept if it is valid. Keys that
  * the tool was given are not recorded with its messages. */
 static void
-run_finish(const struct turns *t, struct tool_run *run)
+tool_run_finish(const struct turns *t, struct tool_run *run)
 {
 	const struct buffer *output = &run->process.output;
 	struct buffer why = BUFFER_INIT;
@@ -715,6 +731,26 @@ run_finish(const struct turns *t, struct tool_run *run)
 	buffer_free(&why);
 }
 
+/* Lets others see what a tool prints, but for its keys. AWF's bash tool prints it for that. */
+static void
+run_show_output(const struct turns *t, struct tool_run *run, struct live_output *shown,
+    struct subprocess *process)
+{
+	live_output_begin(shown, t->live_place, run->called,
+	    &(struct live_source){ t->started, run->name, run->call_id });
+	for (char **name = run->tool->environment; name != NULL && *name != NULL; name++)
+		live_output_hide(shown, keys_value(t->keys, *name));
+	/* Those that all tools were given. */
+	for (const char *const *name = provider_key_names(); *name != NULL; name++)
+		live_output_hide(shown, environment_get(&run->environment, *name));
+	for (size_t i = 0; t->keys != NULL && i < t->keys->count; i++)
+		live_output_hide(shown, environment_get(&run->environment, t->keys->names[i]));
+	process->shows.add = live_output_add;
+	process->shows.due = live_output_flush;
+	process->shows.context = shown;
+	process->shows.framed = tool_run_frames_output(t, run);
+}
+
 /* Runs those calls of a batch that are to run, all at once. */
 static int
 batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
@@ -722,12 +758,14 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 {
 	struct subprocess *processes = memory_zero(count, sizeof *processes);
 	struct buffer *inputs = memory_zero(count, sizeof *inputs);
+	struct live_output *shown = memory_zero(count, sizeof *shown);
 	int status;
 
 	for (size_t i = 0; i < count; i++) {
 		buffer_append(&inputs[i], batch[i].input.at, batch[i].input.len);
 		buffer_byte(&inputs[i], '\n');
 		processes[i] = run_process(r, &batch[i], &inputs[i], count == 1);
+		run_show_output(r->turns, &batch[i], &shown[i], &processes[i]);
 		if (processes[i].via != NULL)
 			via_prepare(processes[i].via, err); /* if no files have to be sent, this
 			                                       cannot fail */
@@ -735,8 +773,9 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	status = subprocesses_run(processes, count, r->turns->interrupts, err);
 	for (size_t i = 0; i < count; i++) {
 		changed_end(&batch[i].changed);
+		live_output_end(&shown[i]);
 		batch[i].process = processes[i];
-		run_finish(r->turns, &batch[i]);
+		tool_run_finish(r->turns, &batch[i]);
 		batch[i].process.argv = NULL;
 		if (batch[i].process.via != NULL)
 			via_free(batch[i].process.via);
@@ -746,6 +785,7 @@ batch_start(const struct tool_runs *r, struct tool_run *batch, size_t count,
 	}
 	free(processes);
 	free(inputs);
+	free(shown);
 	return status;
 }
 

@@ -10,12 +10,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "io/file.h"
 #include "json/writer.h"
 #include "storage/storage.h"
@@ -27,9 +29,12 @@
 #define APPEND "append"
 #define RESTART "restart"
 #define CUT "cut"
+#define OF "of"
+#define NAME "name"
+#define CALL_ID "call_id"
 
 const char *const live_kinds[] = { [LIVE_TEXT] = "text", [LIVE_THINKING] = "thinking",
-	[LIVE_TOOL] = "tool", [LIVE_KINDS] = NULL };
+	[LIVE_TOOL] = "tool", [LIVE_OUTPUT] = "output", [LIVE_KINDS] = NULL };
 
 /* ---- writing ---- */
 
@@ -100,6 +105,11 @@ end_line(struct live_writer *w)
 	writer_object(&writer);
 	writer_member_integer(&writer, TURN, w->turn);
 	writer_member_string(&writer, KIND, live_kinds[w->kind]);
+	if (w->source.of != NULL) {
+		writer_member_string(&writer, OF, w->source.of);
+		writer_member_string(&writer, NAME, w->source.name);
+		writer_member_string(&writer, CALL_ID, w->source.call_id);
+	}
 	writer_key(&writer, APPEND);
 	writer_bytes(&writer, w->text.data, w->text.len);
 	writer_object_end(&writer);
@@ -186,6 +196,113 @@ live_end(struct live_writer *w)
 	live_begin(w, NULL);
 }
 
+/* ---- the output of programs ---- */
+
+/* Whether a follower holds the directory, or that cannot be known. */
+static bool
+live_is_watched(const char *run_directory)
+{
+	int fd = open(run_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const bool watched = fd != -1 && flock(fd, LOCK_EX | LOCK_NB) != 0;
+
+	if (fd != -1)
+		close(fd);
+	return watched;
+}
+
+void
+live_output_begin(struct live_output *o, const char *run_directory, const char *id,
+    const struct live_source *source)
+{
+	*o = (struct live_output){ .secrets = NULL };
+	live_begin(&o->writer, run_directory);
+	live_turn(&o->writer, id, 0);
+	if (source != NULL)
+		o->writer.source = *source;
+}
+
+void
+live_output_hide(struct live_output *o, const char *secret)
+{
+	if (secret == NULL || *secret == '\0')
+		return;
+	o->secrets = memory_array(o->secrets, o->secret_count + 1, sizeof *o->secrets);
+	o->secrets[o->secret_count++] = secret;
+}
+
+void
+live_output_add(void *context, const char *piece, size_t len)
+{
+	struct live_output *o = context;
+	size_t drop;
+
+	if (o->writer.run_directory == NULL || len == 0)
+		return;
+	if (len > LIVE_OUTPUT_LIMIT) {
+		piece += len - LIVE_OUTPUT_LIMIT;
+		len = LIVE_OUTPUT_LIMIT;
+		o->dropped = true;
+	}
+	drop = o->tail.len + len > LIVE_OUTPUT_LIMIT ? o->tail.len + len - LIVE_OUTPUT_LIMIT : 0;
+	o->dropped = o->dropped || drop > 0;
+	buffer_drop(&o->tail, drop);
+	if (o->tail.len == 0 && o->next == 0)
+		o->next = clock_monotonic() + LIVE_PAUSE_MS;
+	buffer_append(&o->tail, piece, len);
+}
+
+/* How much of the tail can be written: whole characters; and if there are secrets, none of which has a
+ * blank in it, whole words. */
+static size_t
+live_output_whole(const struct live_output *o)
+{
+	size_t len = utf8_whole(o->tail.data, o->tail.len);
+
+	while (o->secret_count > 0 && len > 0 && strchr(" \t\r\n", o->tail.data[len - 1]) == NULL)
+		len--;
+	return len;
+}
+
+int64_t
+live_output_flush(void *context)
+{
+	struct live_output *o = context;
+	const int64_t now = clock_monotonic();
+	size_t len;
+
+	if (o->tail.len == 0 || o->writer.run_directory == NULL)
+		return 0;
+	if (now < o->next)
+		return o->next;
+	if (!live_is_watched(o->writer.run_directory))
+		return o->next = now + LIVE_UNWATCHED_MS;
+	o->next = now + LIVE_PAUSE_MS;
+	len = live_output_whole(o);
+	if (len == 0)
+		return 0;
+	for (size_t i = 0; i < o->secret_count; i++) {
+		if (o->dropped)
+			text_hide_rest(o->tail.data, len, o->secrets[i]);
+		text_hide(o->tail.data, len, o->secrets[i]);
+	}
+	if (o->writer.size > LIVE_LIMIT / 2)
+		live_turn(&o->writer, o->writer.call, o->writer.turn + 1);
+	live_append(&o->writer, LIVE_OUTPUT, o->tail.data, len);
+	o->writer.since = now - LIVE_PAUSE_MS; /* it was collected for that long here */
+	live_flush(&o->writer);
+	buffer_drop(&o->tail, len);
+	o->dropped = false;
+	return o->tail.len > 0 && o->secret_count == 0 ? o->next : 0;
+}
+
+void
+live_output_end(struct live_output *o)
+{
+	live_end(&o->writer);
+	buffer_free(&o->tail);
+	free(o->secrets);
+}
+
 /* ---- following ---- */
 
 /* A call that has a file. */
@@ -197,7 +314,31 @@ struct live_followed {
 	off_t told_to;        /* offset of the first line that was not reported */
 	int64_t turn;         /* turn of the line that was last reported */
 	bool told;            /* something was reported */
+	enum live_kind kind;  /* of the last text */
+	struct live_source source; /* allocated; of NULL: it has none */
 };
+
+static void
+live_free_source(struct live_followed *c)
+{
+	free((char *)(uintptr_t)c->source.of);
+	free((char *)(uintptr_t)c->source.name);
+	free((char *)(uintptr_t)c->source.call_id);
+	c->source = (struct live_source){ NULL, NULL, NULL };
+}
+
+/* Keeps the source of a line, which each line of a call names. */
+static void
+live_set_source(struct live_followed *c, struct span line)
+{
+	if (c->source.of != NULL)
+		return;
+	c->source = (struct live_source){ span_text(span_member(line, OF)), span_text(span_member(line, NAME)),
+		span_text(span_member(line, CALL_ID)) };
+	if (c->source.of != NULL && (!id_valid(c->source.of, strlen(c->source.of)) || c->source.name == NULL ||
+	    c->source.call_id == NULL))
+		live_free_source(c);
+}
 
 void
 live_follow_begin(struct live_follow *f, const char *run_directory, struct watch *watch,
@@ -212,6 +353,8 @@ static void
 live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news news)
 {
 	news.call = c->id;
+	news.source = c->source.of != NULL ? &c->source : NULL;
+	news.kind = c->kind;
 	news.turn = c->turn;
 	c->told = news.event != LIVE_DONE;
 	f->told(f->context, &news);
@@ -241,8 +384,10 @@ live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 			struct live_news news = { .event = LIVE_APPENDED,
 				.text = span_of(text.data, text.len) };
 
-			while (live_kinds[news.kind] != kind)
-				news.kind++;
+			c->kind = 0;
+			while (live_kinds[c->kind] != kind)
+				c->kind++;
+			live_set_source(c, line);
 			c->turn = turn;
 			live_pass_news(f, c, news);
 		}
@@ -318,6 +463,7 @@ live_forget_call(struct live_follow *f, size_t at)
 
 	if (c->told)
 		live_pass_news(f, c, (struct live_news){ .event = LIVE_DONE });
+	live_free_source(c);
 	f->calls[at] = f->calls[--f->count];
 }
 
@@ -378,9 +524,33 @@ read_names(struct live_follow *f)
 	}
 }
 
+static void
+live_follow_let_go(struct live_follow *f)
+{
+	if (f->looks != NULL)
+		closedir(f->looks);
+	f->looks = NULL;
+}
+
+/* Holds the run's directory, by which writers know that somebody looks. One may be trying just now
+ * whether anybody does: then the next look holds it. */
+static void
+live_follow_hold(struct live_follow *f)
+{
+	struct stat opened;
+
+	if (f->looks != NULL && fstat(dirfd(f->looks), &opened) == 0 && opened.st_nlink > 0)
+		return;
+	live_follow_let_go(f);
+	f->looks = storage_opendir(f->run_directory);
+	if (f->looks != NULL && flock(dirfd(f->looks), LOCK_SH | LOCK_NB) != 0)
+		live_follow_let_go(f);
+}
+
 void
 live_follow_look(struct live_follow *f)
 {
+	live_follow_hold(f);
 	if (!live_directory_is_current(f)) {
 		close_directory(f);
 		while (f->count > 0)
@@ -399,6 +569,9 @@ void
 live_follow_end(struct live_follow *f)
 {
 	close_directory(f);
+	live_follow_let_go(f);
+	for (size_t i = 0; i < f->count; i++)
+		live_free_source(&f->calls[i]);
 	free(f->calls);
 	free(f->run_directory);
 	free(f->path);

@@ -1,13 +1,16 @@
 /*
- * Answers in progress: what a model is writing at the moment, for other processes that display it.
- * This is not part of the record: the transcript gets each answer when it is complete, or the part
- * of an interrupted one that has arrived.
+ * Answers in progress: what a model is writing at the moment, and what a tool or a command prints, for
+ * other processes that display it. This is not part of the record: the transcript gets each answer and
+ * each output when it is complete, or the part of an interrupted one that has arrived.
  *
- *    runs/<id>/live/<event id of the call's step.started>
+ *    runs/<id>/live/<event id of the call's step.started, or of the tool.call>
  *
  * One file for each call with an answer that takes some time, JSON Lines:
  *
  *    {"turn":0,"kind":"text","append":"Of lithium "}  "text", "thinking" or "tool"
+ *    {"turn":0,"kind":"output","of":ID,"name":"bash","call_id":"toolu_1","append":"ok 1\n"}  printed by
+ *                                a tool; of: the step.started of the agent's call; a command's has none
+ *                                of the three
  *    {"turn":0,"restart":true}   the turn is requested again: its text so far is void
  *    {"turn":0,"cut":true}       no more of this turn follows: the file is full
  *
@@ -22,6 +25,9 @@
  *    written when the answer is complete is dropped: so a call with fast answers needs no system
  *    call and no file, which some file systems create and remove slowly.
  *  - An error ends the file, silently and without other consequences.
+ *  - Of an output only its end is written: at most LIVE_OUTPUT bytes each LIVE_PAUSE_MS, and nothing
+ *    as long as nobody looks: who follows a run holds flock() on its directory. When the file is half
+ *    full, a new one is begun, with the next number as its turn. It is never in the way of the program.
  *  - A run that is masked or keeps no transcript has no such files (live_place()).
  *  - It is removed with the run's directory, also the file of a killed process, which until then
  *    shows an answer that is no longer written. Readers must know from elsewhere whether the run
@@ -49,8 +55,18 @@
 #define LIVE_CALLS_LIMIT 1024        /* calls that a follower follows at a time */
 #define LIVE_PAUSE_MS 50             /* how long text is collected before it is written */
 
-enum live_kind { LIVE_TEXT, LIVE_THINKING, LIVE_TOOL, LIVE_KINDS };
+#define LIVE_OUTPUT_LIMIT ((size_t)4096) /* bytes of an output that are kept until they are written */
+#define LIVE_UNWATCHED_MS 1000       /* between checks whether somebody looks at an output */
+
+enum live_kind { LIVE_TEXT, LIVE_THINKING, LIVE_TOOL, LIVE_OUTPUT, LIVE_KINDS };
 extern const char *const live_kinds[]; /* their names; ends with NULL */
+
+/* Whose output it is. The texts are the caller's. */
+struct live_source {
+	const char *of;      /* event id of the step.started around the tool.call */
+	const char *name;    /* of the tool */
+	const char *call_id; /* that the model has given */
+};
 
 /* ---- writing ---- */
 
@@ -59,6 +75,7 @@ struct live_writer {
 	const char *run_directory; /* the caller's; NULL: nothing is written (any more) */
 	char call[ID_SIZE];        /* event id of the call's step.started; "" before the first
 	                              turn */
+	struct live_source source; /* of a tool's output; of NULL: it is none */
 	int64_t turn;
 	bool said;                 /* some text of the turn is in the file */
 	bool cut;                  /* the file is full: the turn's text is dropped */
@@ -88,6 +105,27 @@ int64_t live_flush(struct live_writer *w);
 /* The call has ended: removes its file. */
 void live_end(struct live_writer *w);
 
+/* What a tool or a command prints. */
+struct live_output {
+	struct live_writer writer;
+	const char **secrets;      /* the caller's texts, which are not shown */
+	size_t secret_count;
+	struct buffer tail;        /* the end of what was not written */
+	bool dropped;              /* something before it was not written either */
+	int64_t next;              /* not written before this time, monotonic ms */
+};
+
+/* id: of the event that begins the call; source: of a tool, else NULL. run_directory: from
+ * live_place(). */
+void live_output_begin(struct live_output *o, const char *run_directory, const char *id,
+    const struct live_source *source);
+/* A text that is not to be seen, which lives as long as *o; NULL: none. */
+void live_output_hide(struct live_output *o, const char *secret);
+/* For struct subprocess: context is a struct live_output. */
+void live_output_add(void *context, const char *piece, size_t len);
+int64_t live_output_flush(void *context);
+void live_output_end(struct live_output *o);
+
 /* ---- following ---- */
 
 enum live_event {
@@ -101,15 +139,17 @@ enum live_event {
  * characters. */
 struct live_news {
 	enum live_event event;
-	const char *call;     /* event id of its step.started */
+	const char *call;     /* event id of its step.started, or of a tool.call */
+	const struct live_source *source; /* of a tool.call; NULL */
 	int64_t turn;         /* not for LIVE_DONE; when it changes, the previous turn has ended */
-	enum live_kind kind;  /* for LIVE_APPENDED */
+	enum live_kind kind;  /* of the text, or of the last one before */
 	struct span text;     /* LIVE_APPENDED: UTF-8, decoded, not empty */
 };
 
 struct live_follow {
 	char *run_directory;
 	char *path;              /* path of live/ in the run's directory */
+	DIR *looks;              /* the run's directory, locked: somebody looks; NULL */
 	struct watch *watch;     /* the caller's; NULL: none */
 	DIR *directory;          /* NULL: it does not exist */
 	struct live_followed *calls; /* the calls that have a file */

@@ -34,6 +34,7 @@ free_call(struct live_call *c)
 	free(c->child);
 	free(c->command);
 	free(c->whom);
+	buffer_free(&c->output);
 	free(c->asking.retry);
 	buffer_free(&c->asking.text);
 	free(c);
@@ -710,6 +711,7 @@ tool_called(struct live_call *c, const struct placed *p)
 
 	c->asking.open_tools++;
 	c->asking.asked = false;
+	buffer_clear(&c->output);
 	if (name == NULL)
 		return;
 	while (at < c->asking.tool_count && strcmp(c->asking.tools[at].name, name) != 0)
@@ -776,17 +778,38 @@ live_view_take(struct live_view *v, const struct placed *p)
 	}
 }
 
+/* Keeps the end of what is printed; of several tools at a time, of all in turn. */
+static void
+live_view_note_output(struct live_call *c, const struct live_news *news)
+{
+	if (news->event == LIVE_DONE)
+		buffer_clear(&c->output);
+	if (news->event != LIVE_APPENDED)
+		return;
+	buffer_append(&c->output, news->text.at, news->text.len);
+	if (c->output.len > LIVE_VIEW_OUTPUT) {
+		size_t from = c->output.len - LIVE_VIEW_OUTPUT;
+
+		while (from < c->output.len && ((unsigned char)c->output.data[from] & 0xc0) == 0x80)
+			from++;
+		buffer_drop(&c->output, from);
+	}
+}
+
 void
 live_view_write(void *context, const struct live_news *news)
 {
 	const struct live_view *v = context;
+	const char *start = news->source != NULL ? news->source->of : news->call;
 	struct live_call *c = NULL;
 
 	for (size_t r = 0; r < v->run_count; r++)
 		for (size_t i = 0; i < v->runs[r]->open_count; i++)
-			if (strcmp(v->runs[r]->open[i]->start, news->call) == 0)
+			if (strcmp(v->runs[r]->open[i]->start, start) == 0)
 				c = v->runs[r]->open[i];
-	if (c == NULL || news->turn <= c->asking.answered)
+	if (c != NULL && news->kind == LIVE_OUTPUT)
+		live_view_note_output(c, news);
+	if (c == NULL || news->kind == LIVE_OUTPUT || news->turn <= c->asking.answered)
 		return;
 	if (news->event == LIVE_RESTARTED || news->event == LIVE_DONE || news->turn != c->asking.turn ||
 	    (news->event == LIVE_APPENDED && news->kind != c->asking.kind))

@@ -40,6 +40,7 @@
 #include "view/view.h"
 
 #define LIVE_VIEW_TEXT ((size_t)4096)  /* bytes of an answer in progress that are kept for a call */
+#define LIVE_VIEW_OUTPUT ((size_t)1024) /* bytes of an output that are kept for a call */
 #define LIVE_VIEW_SETTLED_US 1000000   /* a step without active calls for this long counts as
                                           ended */
 #define LIVE_VIEW_INTERVAL 100         /* ms between two drawings of the live lines */
@@ -71,6 +72,7 @@ struct live_call {
 	char *child;                  /* id of the child run that the call has started; NULL */
 	char *command;                /* command that the call runs, or that answers its question;
 	                                 NULL */
+	struct buffer output;         /* the end of what its command, or its tool, prints at the moment */
 	char *whom;                   /* the model that is asked, "openai/gpt-5"; NULL */
 
 	/* For calls of an agent. */

@@ -193,6 +193,52 @@ add_end_of_text(const struct live_view *v, const struct live_call *c, struct buf
 	buffer_free(&flat);
 }
 
+/* Appends the last line of what is printed that has something in it, without the sequences for a
+ * terminal, as much as fits. A carriage return begins a line, as programs that show a progress print it. */
+static void
+add_last_line(const struct live_view *v, const struct live_call *c, struct buffer *said)
+{
+	struct buffer plain = BUFFER_INIT, flat = BUFFER_INIT;
+	const size_t all = draw_usable_columns(v), used = draw_text_length(buffer_string(said)) + 40;
+	size_t room = all > used + 16 ? all - used : 16, to = 0, begin = 0, last = 0, last_end = 0;
+	bool something = false;
+
+	for (size_t i = 0; i < c->output.len; i++) {
+		const char *at = c->output.data + i;
+
+		if (*at == '\033' && i + 1 < c->output.len && at[1] == '[') {
+			for (i += 2; i < c->output.len && (c->output.data[i] < '@' || c->output.data[i] > '~'); i++)
+				continue;
+			continue;
+		}
+		if (*at == '\n' || *at == '\r') {
+			begin = plain.len;
+			something = false;
+			continue;
+		}
+		buffer_byte(&plain, *at);
+		something = something || (*at != ' ' && *at != '\t');
+		if (something) {
+			last = begin;
+			last_end = plain.len;
+		}
+	}
+	if (last_end > last) {
+		live_view_flat(&flat, plain.data + last, last_end - last);
+		while (to < flat.len && room > 0) {
+			to++;
+			while (to < flat.len && ((unsigned char)flat.data[to] & 0xc0) == 0x80)
+				to++;
+			room--;
+		}
+		buffer_text(said, "  ");
+		buffer_append(said, buffer_string(&flat), to);
+		buffer_text(said, to < flat.len ? "…" : "");
+	}
+	buffer_free(&flat);
+	buffer_free(&plain);
+}
+
 /* Appends what a call does, or waits for. */
 static void
 add_doing(const struct drawing *d, const struct live_call *c, struct buffer *said)
@@ -214,6 +260,7 @@ add_doing(const struct drawing *d, const struct live_call *c, struct buffer *sai
 		buffer_text(said, c->asking.tool);
 		if (c->asking.open_tools > 1)
 			buffer_format(said, " and %zu more", c->asking.open_tools - 1);
+		add_last_line(d->v, c, said);
 	} else if (c->asking.asked && c->whom != NULL) {
 		buffer_format(said, "waiting for %s", c->whom);
 	} else if (c->asks) {
@@ -224,6 +271,7 @@ add_doing(const struct drawing *d, const struct live_call *c, struct buffer *sai
 		buffer_format(said, "round %lld", (long long)c->rounds);
 	} else if (c->command != NULL) {
 		buffer_text(said, c->command);
+		add_last_line(d->v, c, said);
 	}
 }
 

@@ -9,6 +9,23 @@ import { visible, visibleJson } from "/www/visible.js";
 // What of it a form is made from: another question of the same call is another form.
 const key = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
 
+// What an agent asks about a call of a tool (approve_tools): the tool, the rule, its arguments; null: it is
+// another question.
+function toolApproval(wait) {
+	const asked = wait.for === "approval" ? wait.input?.json : null, name = wait.call.match(/\/([^/:]*):[^/]*$/)?.[1];
+	const isOne = asked && typeof asked === "object" && name === asked.tool && typeof asked.rule === "string" &&
+	    typeof asked.always === "boolean" && asked.input && typeof asked.input === "object" && Object.keys(asked).length === 4;
+	return isOne ? asked : null;
+}
+
+// Its arguments: a text as it is, with its line feeds, other values as JSON.
+const toolQuestion = ({ tool, input, rule }) => h("dl", { class: "tool-question" },
+    h("dt", null, "Tool"), h("dd", null, h("code", null, visible(tool))),
+    h("dt", null, "Rule"), h("dd", null, h("code", null, visible(rule))),
+    Object.entries(input).map(([name, value]) => [h("dt", null, visible(name)),
+	h("dd", null, h("pre", { tabIndex: 0, "aria-label": visible(name) },
+	    visible(typeof value === "string" ? value : JSON.stringify(value))))]));
+
 export class Waits {
 	#forms = new Map();                 // key → form; one that somebody writes in stays
 
@@ -60,11 +77,15 @@ export class Waits {
 		const shown = edited.value;
 		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
 		const said = h("p", { role: "status" });
+		const tool = toolApproval(wait);
+		const always = tool && this.mayDecide ? h("input", { type: "checkbox" }) : null;
 		const buttons = [];
 		const decide = async (decision, more) => {
 			const body = { decision, call: wait.call, ...more };
 			if (reason.value && (!complete || more))
 				body.reason = reason.value;
+			if (always?.checked && decision === "approve")
+				body.always = true;
 			try {
 				if (!more && (complete || (decision === "approve" && edited.value !== shown)))
 					body.data = asText ? withLineEnds(edited.value, given) : parseExactly(edited.value);
@@ -90,7 +111,7 @@ export class Waits {
 		};
 		const form = h("form", { onsubmit: (event) => event.preventDefault() },
 		    asks ? h("pre", { tabIndex: 0, "aria-label": "Its question" }, asks.prompt ?? "(a long question: see its event)") :
-		        complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
+		        tool ? toolQuestion(tool) : complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
 		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can only be approved unchanged.`) :
 		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited),
 		    visible(given) !== given && input.bytes === undefined ? [
@@ -100,6 +121,7 @@ export class Waits {
 		if (this.mayDecide)
 			form.append(h("div", { class: "decide" },
 			    h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
+			    always ? h("label", { class: "always" }, always, " Always for this run") : null,
 			    complete ? [button("complete", "Complete", "main"), button("complete", "It failed", "danger", { failed: true })] :
 			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
 		form.append(said);

@@ -361,6 +361,18 @@ const scenarios = {
 		await page.waitForSelector(".wait", { state: "detached" });
 	},
 
+	// A tool call of an agent is approved, with all that follow.
+	async toolApproval(run) {
+		await logIn();
+		await openRun(run);
+		await page.waitForSelector(".wait .tool-question");
+		assert.deepEqual(await page.$$eval(".tool-question dt, .tool-question dd", (all) => all.map((each) => each.textContent)),
+		    ["Tool", "ship", "Rule", "ship", "command", "ls\ncat \\u200bx", "n", "12345678901234567890"]);
+		await page.check(".wait .always input");
+		await page.click(".wait button:text-is('Approve')");
+		await page.waitForSelector(".wait", { state: "detached" });
+	},
+
 	// Events of any shape are shown.
 	async shapes(run) {
 		await logIn();

@@ -499,6 +499,36 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 ["success",true,"text\n"]'
 }
 
+@test "an agent's tool call: the client's user reads its arguments, and may allow all of the run" {
+	load ../../support/agent
+	mkdir -p agents tools
+	export ASAN_OPTIONS=detect_leaks=0
+	tool ship '"effects":"external","input_schema":{"type":"object"}' "cat >>'$PWD/ledger'; echo shipped"
+	agent op 'tools: [ship]
+approve_tools: [ship]'
+	stream tool_use "$(use t1 ship '{"command":"ls\ncat x"}')" >first
+	stream tool_use "$(use t2 ship '{"command":"make"}')" >second
+	text done >last
+	model_server --answer first --answer second --answer last
+	flow tools 'awf-step -n draft -- echo x | awf-step -a op -r work'
+	says '[{"action":"accept","content":{"approve":true,"always":true}}]' <<<'TOOL:start_workflow {"workflow":"tools"}' >out
+	same "$(cat out)" 'tools.awf: work:0:0/ship:0:0 waits for your approval of:
+
+tool: ship
+rule: ship
+  command:
+    ls
+    cat x
+
+["success",true,"done\n"]'
+	same "$(jq -c .command ledger)" '"ls\ncat x"
+"make"'
+	same "$(decided | sort -u)" '["edited","tester",null]'
+	careful
+	says '[{"action":"accept","content":{"approve":true,"always":true}}]' <<<"$CAREFUL" >out
+	[[ $(cat out) == *'is no approval of a tool call, which alone can be given for the whole run'* ]]
+}
+
 @test "a client is asked what it can ask, and of what it has been asked" {
 	flow careful '{ printf a; yes é | head -c 9000; } | awf-step draft -- cat | awf-step --approve check'
 	says '[{"action":"decline"}]' <<<"$CAREFUL" >out

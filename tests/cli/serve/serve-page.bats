@@ -267,6 +267,27 @@ grows() {
 	same "$(awf-run --resume @seven)" '{"id":98765432109876543210}'
 }
 
+@test "a tool call of an agent: its arguments as text, and always for this run" {
+	mkdir -p agents tools
+	export ASAN_OPTIONS=detect_leaks=0
+	tool ship '"effects":"external","input_schema":{"type":"object"}' "cat >>'$PWD/ledger'; echo shipped"
+	agent op 'tools: [ship]
+approve_tools: [ship]'
+	stream tool_use "$(use t1 ship '{"command":"ls\ncat \u200bx","n":12345678901234567890}')" >first
+	stream tool_use "$(use t2 ship '{"command":"make"}')" >second
+	text done >last
+	model_server --answer first --answer second --answer last
+	awf-run --wait 60s --name tools -c 'echo x | awf-step -a op -r work' >out 3>&- &
+	runner=$!
+	eventually eval 'awf-tail --list --json | jq -e ".waits" >/dev/null'
+	serve
+	drive toolApproval @tools
+	wait "$runner"
+	same "$(cat out)" 'done'
+	same "$(jq -c .command ledger | wc -l)" 2
+	grep -q 12345678901234567890 ledger
+}
+
 @test "who may only read decides nothing, and is out when logged out" {
 	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	serve

@@ -245,3 +245,297 @@ approve_tools: $wrong"
 	same "$(cat ledger)" ''
 	[[ $(told) == *'nobody can decide later about a run that is masked'* ]]
 }
+
+# The tools of an answer: opencode's rules for bash, and which of the commands are asked about.
+opencode_asks() {
+	local rules=$1 index=0 calls=() line
+	printf -- '---\nmodel: anthropic/test\ntools: {"*": false, bash: true, read: true}\npermission: %s\n---\nBe brief.\n' \
+		"$rules" >.opencode/agent/op.md
+	while IFS= read -r line; do
+		calls+=("$(use "t$index" "${2-bash}" "$(jq -cn --arg k "${3-command}" --arg c "${line#* }" '{($k):($c|gsub("⏎";"\n"))}')")")
+		index=$((index + 1))
+	done <table
+	stream tool_use "${calls[@]}" >first
+	model_server --loop --answer-for tool_use_id last --answer first
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a .opencode/agent/op.md --sandbox none -r work'
+	ended 75
+	same "$(jq -r --arg k "${3-command}" 'select(.type=="step.started" and .payload.kind=="approval").payload.input.input[$k]|gsub("\n";"⏎")' "$(transcript)" | sort)" \
+		"$(sed -n 's/^ask //p' table | sort)"
+}
+
+@test "opencode's rules by command: the last one that matches, whole commands, and no sign of the shell" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow git status
+		allow git diff
+		allow git diff HEAD~1 -- src/a.c
+		allow git diff --
+		allow git log
+		allow git log --oneline
+		allow git log | head
+		allow grep a.c
+		ask git statuses
+		ask git status -s
+		ask git log && curl example.org
+		ask git log | head -n 1 | sh
+		ask git log; rm -rf x
+		ask git log > ~/.bashrc
+		ask git log $(rm x)
+		ask git log `rm x`
+		ask git log & rm x
+		ask git log⏎rm x
+		ask git log <(rm x)
+		ask git logs
+		ask  git status
+		ask X=1 git status
+		ask grep abc
+		ask ls
+		ask git push
+		ask git diff --output=x
+		ask sudo git status
+	END
+	opencode_asks '{bash: {"git push": allow, "*": ask, "git status": allow, "git diff*": allow, "git diff --output*": ask, "git log *": allow, "git log | head": allow, "grep a.c": allow}}'
+}
+
+@test "opencode's rules that take something away: quotes, blanks and assignments do not hide it" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow ls
+		allow make check
+		allow rmdir x
+		allow git log
+		ask rm x
+		ask rm
+		ask  rm x
+		ask r"m" x
+		ask 'rm' x
+		ask r\m x
+		ask A=1 B= rm x
+		ask ls; rm x
+		ask true | rm x
+		ask git push
+		ask git  push origin
+		ask git push 
+	END
+	opencode_asks '{"*": deny, read: allow, "ba*": {"*": allow, "rm *": ask, "git push*": ask}}'
+}
+
+@test "opencode's rules by path: no other file by another way" {
+	mkdir -p .opencode/agent
+	cat >table <<-'END'
+		allow src/a.c
+		allow src/deep/a.c
+		allow src/..a
+		ask src/../key
+		ask src/..
+		ask ../src/a.c
+		ask src/./secret/a
+		ask src//secret/a
+		ask src/secret/a
+		ask /etc/passwd
+		ask ./src/a.c
+		ask ~/src/a.c
+		ask README
+	END
+	opencode_asks '{read: {"*": ask, "src/*": allow, "src/secret/*": ask}}' read file_path
+}
+
+@test "opencode's rules for tools of MCP servers and of the user; and modes of Claude Code" {
+	mkdir -p .opencode/agent .claude/agents
+	local name
+	for name in count change; do
+		tool "$name" '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null'
+	done
+	# Which tools are asked about: of those that are called, those whose step waits.
+	asks() {
+		local calls=() name
+		for name in $2; do
+			calls+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
+				write: {file_path: "x", content: ""}, edit: {file_path: "x", old_string: "a", new_string: "b"},
+				glob: {pattern: "x"}, grep: {pattern: "x"}}[$name] // {}')")")
+		done
+		stream tool_use "${calls[@]}" >first
+		model_server --loop --answer-for tool_use_id last --answer first
+		echo x >in
+		WAIT=0 begin -c "awf-step -a $1 --sandbox none -r work"
+		wait "$BEGUN" || true
+		jq -r 'select(.type=="step.started" and .payload.kind=="approval").payload.input.tool' "$(transcript)" | sort | tr '\n' ' '
+	}
+	echo "{\"mcpServers\": {\"github\": {\"command\": \"python3\", \"args\": [\"$PWD/server.py\"]}}}" >.mcp.json
+	cat >server.py <<-'END'
+		import json, sys
+		for line in sys.stdin:
+		    m = json.loads(line)
+		    if "id" not in m: continue
+		    r = {}
+		    if m["method"] == "initialize":
+		        r = {"protocolVersion": m["params"]["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+		    elif m["method"] == "tools/list":
+		        r = {"tools": [{"name": n, "inputSchema": {"type": "object"}} for n in ("get_a", "create")]}
+		    elif m["method"] == "tools/call":
+		        r = {"content": [{"type": "text", "text": "done"}]}
+		    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
+	END
+	file() { printf -- '---\nmodel: anthropic/test\n%s\n---\nBe brief.\n' "$2" >"$1"; }
+	local rules expected all='mcp__github__get_a mcp__github__create count change bash edit write read glob grep'
+	while IFS='|' read -r rules expected; do
+		file .opencode/agent/op.md "mcpServers: [github]
+tools: {count: true, change: true, mcp__github: true}
+permission: $rules"
+		same "$rules: $(asks .opencode/agent/op.md "$all")" "$rules: $expected${expected:+ }"
+	done <<-'END'
+		{"github_*": ask}|mcp__github__create mcp__github__get_a
+		{"github_*": ask, "github_get*": allow}|mcp__github__create
+		{"github_get*": allow, "github_*": ask}|mcp__github__create mcp__github__get_a
+		{"mcp__github__*": ask, "*_get_a": allow}|mcp__github__create
+		{"c*": ask, change: allow}|count
+		ask|bash change count edit glob grep mcp__github__create mcp__github__get_a read write
+		{"*": ask, read: allow, "github_?et_a": allow, count: allow}|bash change edit glob grep mcp__github__create write
+		{edit: ask}|edit write
+		{write: ask, edit: allow}|
+	END
+	for mode in default:'bash edit write' acceptEdits:bash bypassPermissions:; do
+		file .claude/agents/a.md "permissionMode: ${mode%%:*}"
+		expected=${mode#*:}
+		same "$mode $(asks .claude/agents/a.md 'bash edit write read glob grep')" "$mode $expected${expected:+ }"
+	done
+}
+
+@test "what a rule is not for; and a pattern where it would not be looked for" {
+	tool shape '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null; echo shaped'
+	agent op 'tools: [ship, shape]
+approve_tools: [{tool: "sh*", except: ["shap?"]}]'
+	stream tool_use "$(use t1 shape '{}')" "$(use t2 ship '{"to":"prod"}')" >first
+	model_server --loop --answer-for tool_use_id last --answer first
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	same "$(waits)" '["work:0:0/ship:0:0"]'
+	# Each of these would allow "ls; rm x" otherwise.
+	for wrong in 'anyOf: [{properties: {to: {pattern: "ls.*"}}}]' 'not: {properties: {to: {pattern: "rm.*"}}}' \
+		'properties: {to: {allOf: [{pattern: "ls.*"}]}}' 'patternProperties: {t: {pattern: "ls.*"}}' 'additionalProperties: {pattern: "ls.*"}'; do
+		agent op "tools: [ship]
+approve_tools: [{tool: ship, unless: {$wrong}}]"
+		run -2 --separate-stderr awf-step -a op work <<<x
+		[[ $stderr == *'approve_tools: unless: a pattern can be below properties and items only'* ]]
+	done
+	agent op 'tools: [ship]
+approve_tools: [{tool: ship, except: [7]}]'
+	run -2 --separate-stderr awf-step -a op work <<<x
+}
+
+# What is allowed after the first question, by whatever way: two calls, one question.
+twice() {
+	stream tool_use "$(use t1 ship '{"to":"a"}')" >first
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >second
+	model_server --answer first --answer second --answer last
+	: >ledger
+	echo x >in
+}
+
+@test "awf-ctl approve --always: further calls of the tool are not asked about; what is no tool's approval is refused" {
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	awf-ctl approve --always work.ship
+	ended 0
+	same "$(cat ledger)" '{"to":"a"}
+{"to":"b"}'
+	same "$(payloads step.completed 'select(.kind == "approval") | [.result, .approval.decision]' | sort -u)" \
+		'[{"always":true,"input":{"to":"a"},"rule":"ship","tool":"ship"},"edited"]'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# With an edit.
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	awf-ctl approve --always -e work.ship <<<'{"tool":"ship","input":{"to":"c"},"rule":"ship","always":false}'
+	ended 0
+	same "$(cat ledger)" '{"to":"c"}
+{"to":"b"}'
+	# Unattended, and resumed.
+	twice
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	awf-ctl approve --always work.ship
+	WAIT=0 begin --resume @
+	ended 0
+	same "$(wc -l <ledger)" 2
+	for data in cake '{"tool":"ship","input":{},"rule":"ship","always":false}'; do
+		awf-run -c 'awf-step -i json --approve ship' <<<"$(jq -nR --arg d "$data" '$d|fromjson? // $d')" || [ $? = 75 ]
+		run -1 --separate-stderr awf-ctl approve --always ship
+		same "$stderr" 'awf-ctl: ship:0:0: is no approval of a tool call, which alone can be given for the whole run'
+		same "$(awf-tail --list --json | jq -r .status | head -n 1)" waiting
+	done
+}
+
+@test "what another step of the run approves allows no tool" {
+	echo '{"tool":"ship","input":{"to":"prod"},"rule":"ship","always":true}' >in
+	WAIT=0 begin -c 'awf-step -i json --approve ship | awf-step -a op -r work'
+	ended 75
+	awf-ctl approve -e ship <<<'{"tool":"ship","input":{"to":"x"},"rule":"ship","always":true}'
+	WAIT=0 begin --resume @
+	ended 75
+	same "$(waits)" '["work:0:0/ship:0:0"]'
+	same "$(cat ledger)" ''
+}
+
+@test "over HTTP: always, of a tool alone" {
+	load ../../support/serve
+	serve
+	decide() { ask /api/runs/@/decisions -H 'Content-Type: application/json' --data-binary "$1" | jq -c '.decision // .error.message'; }
+	twice
+	begin -c 'awf-step -a op -r work'
+	wait_for '["work:0:0/ship:0:0"]'
+	same "$(decide '{"decision":"deny","call":"work.ship","always":true}')" "\"deny takes no 'always'\""
+	same "$(decide '{"decision":"approve","call":"work.ship","always":true}')" '"edited"'
+	ended 0
+	same "$(wc -l <ledger)" 2
+	awf-run -c 'awf-step --approve ok' <<<x || [ $? = 75 ]
+	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is no approval of a tool call'* ]]
+	same "$(decide '{"decision":"approve","call":"ok","always":false}')" '"approved"'
+	serve_end
+}
+
+@test "at a terminal: the arguments as text, and always" {
+	command -v tmux >/dev/null || skip "tmux is not installed"
+	tool ship '"effects":"external","input_schema":{"type":"object"}' 'cat >>"$LEDGER"; echo shipped'
+	stream tool_use "$(use t1 ship '{"command":"ls\nrule: all\n\u001b[2Jrm","n":[1.50],"plain":"a b"}')" >first
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >second
+	model_server --answer first --answer second --answer last
+	tmux -L "awf-tools-$$" -f /dev/null new-session -d -x 120 -y 40 "exec env PS1='ready> ' bash --norc -i" 3>&-
+	screen() { tmux -L "awf-tools-$$" capture-pane -p; }
+	shown() { eventually eval "screen | grep -qE -- '$1'" || { screen >&2; false; }; }
+	keys() { tmux -L "awf-tools-$$" send-keys "$@"; }
+	shown 'ready>'
+	keys "echo x | awf-run -c 'awf-step -a op -r work'; echo status \$?" Enter
+	shown 'yes, no, edit, always for this run'
+	shown '^tool: ship'
+	shown '^rule: ship'
+	shown '^  command:'
+	shown '^    ls'
+	shown '^    rule: all'
+	shown '^    .x1b.2Jrm'
+	shown '^  n: .1.5'
+	shown '^  plain: a b'
+	keys always Enter
+	shown '^status 0'
+	tmux -L "awf-tools-$$" kill-server
+	same "$(grep -o '"to":"b"' ledger)" '"to":"b"'
+	same "$(payloads step.completed 'select(.kind == "approval") | [.result.always, .approval.decision]')" '[true,"edited"]'
+	awf-verify -q
+}
+
+@test "an agent CLI, which runs its tools itself: nobody can be asked about them" {
+	mkdir -p .opencode/agent
+	printf -- '---\npermission: {bash: {"*": ask, "ls *": allow}}\n---\nBe brief.\n' >.opencode/agent/op.md
+	for cli in claude opencode; do
+		run -2 --separate-stderr awf-step -a .opencode/agent/op.md -m "$cli/default" work <<<x
+		[[ $stderr == *"approve_tools: the agent CLI '$cli' runs its tools itself, and nobody can be asked about 'bash'"* ]]
+	done
+	agent op 'tools: [read]
+approve_tools: [bash]'
+	run --separate-stderr awf-step -a op -m claude/default --dry-run work <<<x
+	[[ $stderr != *approve_tools* ]]
+}

@@ -60,20 +60,27 @@ refused() {
 		any.agent.md|description: x|bash edit glob grep read write|
 		.opencode/agent/a.md|tools: {write: false, edit: false, webfetch: false}|bash glob grep read|
 		.opencode/agent/a.md|tools: {"*": false, read: true, webfetch: true}|read|webfetch
-		.opencode/agent/a.md|permission: {edit: deny, bash: {"*": ask, "git log*": allow}, webfetch: deny}|glob grep read|bash (by pattern)
+		.opencode/agent/a.md|permission: {edit: deny, bash: {"*": ask, "git log*": allow}, webfetch: deny}|bash glob grep read|
+		.opencode/agent/a.md|permission: {bash: {"*": ask, "git log*": allow, "git log -p*": deny}}|edit glob grep read write|bash (by pattern)
+		.opencode/agent/a.md|permission: {edit: {"*": deny, "*.md": allow}}|bash glob grep read|edit (by pattern)
+		.opencode/agent/a.md|permission: {"*": deny, bash: {"git *": allow}}||bash (by pattern)
+		.opencode/agent/a.md|permission: {edit: deny, "*": allow, write: deny}|bash glob grep read|
+		.opencode/agent/a.md|permission: {bash: {"rm *": deny, "*": ask}}|bash edit glob grep read write|
+		.opencode/agent/a.md|permission: {bash: {}}|bash edit glob grep read write|
+		.opencode/agent/a.md|permission: {bash: sometimes}|edit glob grep read write|
 		.opencode/agent/a.md|permission: {"*": deny, read: allow}|read|
-		.opencode/agent/a.md|permission: {bash: ask}|edit glob grep read write|bash (to be asked about)
+		.opencode/agent/a.md|permission: {bash: ask}|bash edit glob grep read write|
 		.opencode/agent/a.md|permission: allow|bash edit glob grep read write|
 		.opencode/agent/a.md|permission: deny||
-		.opencode/agent/a.md|permission: ask||* (to be asked about)
+		.opencode/agent/a.md|permission: ask|bash edit glob grep read write|
 		.opencode/agent/a.md|tools: {write: false}|bash glob grep read|
 		.opencode/agent/a.md|tools: {"*": false, patch: true, list: true}|edit glob write|
 		.opencode/agent/a.md|tools: {"b*": false}|edit glob grep read write|
-		.opencode/agent/a.md|permission: {"b*": deny, "?rep": ask}|edit glob read write|?rep (to be asked about)
+		.opencode/agent/a.md|permission: {"b*": deny, "?rep": ask}|edit glob grep read write|
 		.opencode/agent/a.md|permission: {bash: allow, "*": deny}||
 		.opencode/agent/a.md|permission: {bash: {"*": deny}, "ba*": allow}|bash edit glob grep read write|
 		.opencode/agent/a.md|permission: {edit: deny, write: allow}|bash glob grep read|
-		.opencode/agent/a.md|permission: {write: ask, list: deny}|bash grep read|edit (to be asked about)
+		.opencode/agent/a.md|permission: {write: ask, list: deny}|bash edit grep read write|
 		.gemini/agents/a.md|tools: [read_file, grep_search, run_shell_command, list_directory, replace, google_web_search]|bash edit glob grep read|google_web_search
 		agents/a.md|tools: []||
 		agents/a.md|description: ours||
@@ -117,7 +124,7 @@ refused() {
 		.claude/agents/a.md|tools: Read, Bash, Write; disallowedTools: bash, write|read|
 		.claude/agents/a.md|tools: Read, bash, edit, count, change, unsaid; permissionMode: plan|count read|change (in plan mode), unsaid (in plan mode)
 		.opencode/agent/a.md|tools: {"*": false, count: true}; permission: {"*": deny}||
-		.opencode/agent/a.md|tools: {"*": false, count: true, change: true}; permission: {"c*": ask, change: allow}|change|c* (to be asked about)
+		.opencode/agent/a.md|tools: {"*": false, count: true, change: true}; permission: {"c*": ask, change: allow}|change count|
 		.opencode/agent/a.md|tools: {count: true, "*": false}||
 	END
 	# One of the project's is not there beside those that the file has itself.

@@ -38,23 +38,49 @@ unattended_begin(const struct resume *r, struct error *err)
 	return 0;
 }
 
+static void
+unattended_add_name(const char *at, size_t len, char ***names)
+{
+	char name[NAME_SIZE];
+
+	if (len == 0 || len >= sizeof name || isdigit((unsigned char)*at))
+		return;
+	memcpy(name, at, len);
+	name[len] = '\0';
+	if (!list_has(*names, name))
+		list_add(names, name);
+}
+
+/* Adds the names in the arithmetic of a shell, $((N + 1)). */
+static void
+unattended_find_arithmetic(const char *text, char ***names)
+{
+	while ((text = strstr(text, "$((")) != NULL) {
+		const char *end = strstr(text, "))");
+
+		for (text += 3; end != NULL && text < end; text++) {
+			size_t len = 0;
+
+			while (isalnum((unsigned char)text[len]) || text[len] == '_')
+				len++;
+			unattended_add_name(text, len, names);
+			text += len;
+		}
+	}
+}
+
 /* Adds the names after each $ in a text. */
 static void
 unattended_find_names(const char *text, char ***names)
 {
+	unattended_find_arithmetic(text, names);
 	while ((text = strchr(text, '$')) != NULL) {
-		char name[NAME_SIZE];
 		size_t len = 0;
 
 		text += text[1] == '{' ? 2 : 1;
-		while (len < sizeof name - 1 && (isalnum((unsigned char)text[len]) || text[len] == '_'))
+		while (isalnum((unsigned char)text[len]) || text[len] == '_')
 			len++;
-		if (len == 0 || isdigit((unsigned char)*text))
-			continue;
-		memcpy(name, text, len);
-		name[len] = '\0';
-		if (!list_has(*names, name))
-			list_add(names, name);
+		unattended_add_name(text, len, names);
 	}
 }
 
@@ -79,6 +105,15 @@ unattended_find_other(const struct resume *r, const struct storage *s)
 
 	if (r->script != NULL)
 		file_load(r->script, SCRIPT_MOST, &text, &ignored);
+	/* Scripts of child runs and of commands, and what they source. */
+	for (size_t i = 0; i < r->words.files.count; i++) {
+		struct buffer other_text = BUFFER_INIT;
+
+		if (file_load(r->words.files.list[i].path, SCRIPT_MOST, &other_text, &ignored) == 0 &&
+		    memchr(buffer_string(&other_text), '\0', other_text.len) == NULL)
+			buffer_format(&text, "\n%s", buffer_string(&other_text));
+		buffer_free(&other_text);
+	}
 	for (char **word = r->recorded.argv; word != NULL && *word != NULL; word++)
 		buffer_format(&text, "\n%s", *word);
 	unattended_find_names(buffer_string(&text), &names);

@@ -329,7 +329,8 @@ overview_summary(const struct overview *o, bool alive, struct summary *s)
 	memcpy(s->run_id, o->run_id, ID_SIZE);
 	memcpy(s->parent, m->parent_run_id, ID_SIZE);
 	memcpy(s->forked_from, o->forked_from, ID_SIZE);
-	snprintf(s->status, sizeof s->status, "%s", told_state_status(o->status, alive));
+	snprintf(s->status, sizeof s->status, "%s", !ended && !alive && told_state_only_waited(m) ?
+	    view_words[VIEW_WAITING].text : told_state_status(o->status, alive));
 	s->duration_ms = ended ? o->duration_ms :
 	    (last - (m->attempt > 0 ? m->started : o->started)) / 1000;
 	s->calls = ended && o->calls_are_told ? o->calls_told : m->begun;

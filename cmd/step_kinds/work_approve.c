@@ -89,8 +89,15 @@ check_edit(void *context, const struct buffer *text, struct error *why)
 	struct data data;
 	int differs = decision_edit(edit->original, buffer_string(text), text->len, &data, why);
 
+	const struct buffer *was = &edit->original->json;
+
 	if (differs == -1)
 		return -1;
+	if (tool_approval_check_edit(edit->call, span_of(was->data, was->len),
+	    span_of(data.json.data, data.json.len), why) != 0) {
+		data_free(&data);
+		return -1;
+	}
 	data_free(&edit->data);
 	edit->data = data;
 	edit->differs = differs == 1;

@@ -269,6 +269,21 @@ clock_parse_day_time(const char *at, struct tm *local)
 	return true;
 }
 
+/* Parses an instant whose seconds may be left out: "2026-12-24T09:30Z". */
+static bool
+clock_parse_minute(const char *text, int64_t *wall)
+{
+	char full[40];
+	size_t minute = strlen("2026-12-24T09:30");
+
+	if (parse_instant(text, wall))
+		return true;
+	if (strlen(text) < minute || strlen(text) + strlen(":00") >= sizeof full)
+		return false;
+	snprintf(full, sizeof full, "%.*s:00%s", (int)minute, text, text + minute);
+	return parse_instant(full, wall);
+}
+
 int
 clock_parse_coming(const char *text, int64_t now, int64_t *wall)
 {
@@ -292,7 +307,7 @@ clock_parse_coming(const char *text, int64_t now, int64_t *wall)
 	local = (struct tm){ .tm_year = atoi(text) - 1900, .tm_mon = atoi(text + 5) - 1,
 		.tm_mday = atoi(text + 8), .tm_isdst = -1 };
 	if (*at != '\0' && !(clock_parse_byte(&at, "Tt ") && clock_parse_day_time(at, &local)))
-		return parse_instant(text, wall) ? 0 : -1;
+		return clock_parse_minute(text, wall) ? 0 : -1;
 	*wall = (int64_t)mktime(&local) * SECOND;
 	return 0;
 }

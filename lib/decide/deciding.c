@@ -339,8 +339,14 @@ int
 deciding_edit(struct deciding *d, const char *bytes, size_t len, struct error *err)
 {
 	struct data edited;
+	const struct buffer *was = &d->results[0].json;
 	int differs = decision_edit(&d->results[0], bytes, len, &edited, err);
 
+	if (differs != -1 && tool_approval_check_edit(d->at->call, span_of(was->data, was->len),
+	    span_of(edited.json.data, edited.json.len), err) != 0) {
+		data_free(&edited);
+		return -1;
+	}
 	if (differs == 1) {
 		data_free(&d->results[0]);
 		d->results[0] = edited;

@@ -437,6 +437,24 @@ agent_read_file(struct agent *a, struct definition *d, struct buffer *text, stru
 	return check_phases(a, d, err);
 }
 
+/* A rule that names a tool that the agent does not have would ask nobody about anything. */
+static int
+check_approvals(const struct agent *a, const struct definition *d, struct error *err)
+{
+	char **tools = agent_tools(a);
+	const char *unknown = approvals_unknown_tool(&a->limits.approvals, tools);
+	int failed = 0;
+
+	if (unknown != NULL && (a->stop_tool == NULL || strcmp(unknown, a->stop_tool) != 0)) {
+		const char *near = text_suggest(unknown, (const char *const *)tools);
+
+		failed = definition_fail(d, "approve_tools", err, "'%s' is none of the agent's tools%s%s%s", unknown,
+		    near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
+	}
+	free(tools);
+	return failed;
+}
+
 int
 agent_parse(struct agent *a, const char *path, struct buffer *text, struct error *err)
 {
@@ -449,6 +467,8 @@ agent_parse(struct agent *a, const char *path, struct buffer *text, struct error
 	result = agent_read_file(a, &d, text, err);
 	json_decref(d.lines);
 	a->document = d.document;
+	if (result == 0)
+		result = check_approvals(a, &d, err);
 	if (a->name == NULL)
 		a->name = memory_copy(base, dot == NULL || dot == base ? strlen(base) :
 		    (size_t)(dot - base));

@@ -23,6 +23,9 @@ struct tool_approval {
 
 /* Whether the data of the call is that of a tool's approval, which *a then gets. */
 bool tool_approval_read(const char *call, struct span data, struct tool_approval *a);
+/* Checks what the data of a call's approval was edited to: of a tool's approval only the input and
+ * `always` can be others. -1: ERROR_INVALID_INPUT. */
+int tool_approval_check_edit(const char *call, struct span data, struct span edited, struct error *err);
 /* Writes the data with always: true, its input byte for byte. -1, ERROR_USAGE: it is not that of a
  * tool's approval. */
 int tool_approval_allow_always(const char *call, struct span data, struct buffer *out,

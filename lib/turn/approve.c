@@ -36,41 +36,59 @@ struct asking {
 
 /* ---- what was allowed for good ---- */
 
+/* Whether the event begins the question about this very call, in an earlier attempt: an answer of a model
+ * is the same event in all of them. */
+static bool
+approve_was_asked(const struct tool_runs *r, const struct tool_run *run, const struct event_view *event)
+{
+	struct span data = span_member(event->payload, KEY_INPUT), input = span_member(data, INPUT);
+
+	return r->cause != NULL && span_is(event->parent_event_id, r->cause) &&
+	    span_is(span_member(data, TOOL), run->name) && input.len == run->input.len &&
+	    memcmp(input.at, run->input.at, input.len) == 0;
+}
+
 /* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
  * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
- * but they are not its own. */
+ * but they are not its own. What was decided about this call itself goes before that. */
 static bool
-approve_is_allowed(const struct tool_runs *r, const char *tool, const char *rule)
+approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const char *rule)
 {
 	struct event_view event;
 	struct event_head head;
 	struct error ignored;
 	struct reader reader;
 	const char *line;
-	bool allowed = false;
+	bool allowed = false, asked = false;
 	size_t len;
 
 	if (reader_open(&reader, r->turns->call->transcript->path, &ignored) != 0)
 		return false;
-	while (!allowed && reader_next(&reader, &line, &len, &ignored) == 1) {
+	while (!asked && reader_next(&reader, &line, &len, &ignored) == 1) {
 		struct tool_approval a;
 		struct span result;
 		char *call;
 
-		if (event_peek(line, len, &head) != 0 || head.type != EVENT_STEP_COMPLETED ||
+		if (event_peek(line, len, &head) != 0 ||
+		    (head.type != EVENT_STEP_COMPLETED && head.type != EVENT_STEP_STARTED) ||
 		    event_view(line, len, &event) != 0 ||
-		    !span_is(span_member(event.payload, KEY_KIND), "approval") ||
-		    span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
+		    !span_is(span_member(event.payload, KEY_KIND), "approval"))
+			continue;
+		if (head.type == EVENT_STEP_STARTED) {
+			asked = approve_was_asked(r, run, &event);
+			continue;
+		}
+		if (allowed || span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
 			continue;
 		result = span_member(event.payload, KEY_RESULT);
 		call = span_text(span_member(event.payload, KEY_CALL));
 		allowed = call != NULL && tool_approval_read(call, result, &a) && a.always &&
-		    span_is(a.tool, tool) && span_is(a.rule, rule) &&
+		    span_is(a.tool, run->name) && span_is(a.rule, rule) &&
 		    span_is(span_path(event.payload, KEY_APPROVAL, KEY_DECISION, NULL), "edited");
 		free(call);
 	}
 	reader_close(&reader);
-	return allowed;
+	return allowed && !asked;
 }
 
 /* The rule by which a person is asked about the call; NULL: nobody is. */
@@ -84,7 +102,7 @@ approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
 	    (run->control != NULL && !run->control->foreign))
 		return NULL;
 	rule = approvals_find(&t->member->agent.limits.approvals, run->name, run->input);
-	return rule != NULL && !approve_is_allowed(r, run->name, rule->tool) ? rule : NULL;
+	return rule != NULL && !approve_is_allowed(r, run, rule->tool) ? rule : NULL;
 }
 
 /* ---- asking ---- */

@@ -70,7 +70,7 @@ told() { bodies | tail -n 1 | jq -c '.messages[-1].content[]|select(.type=="tool
 
 	begin -c 'awf-step -a op -r work'
 	wait_for '["work:0:0/ship:0:0"]'
-	awf-ctl approve -e work.ship <<<'{"tool":"ship","input":{"to":7}}'
+	awf-ctl approve -e work.ship <<<'{"tool":"ship","input":{"to":7},"rule":"ship","always":false}'
 	ended 0
 	same "$(wc -l <ledger)" 1
 	[[ $(told) == *'the arguments break the schema'* ]]
@@ -418,7 +418,7 @@ approve_tools: [{tool: "sh*", except: ["shap?"]}]'
 		agent op "tools: [ship]
 approve_tools: [{tool: ship, unless: {$wrong}}]"
 		run -2 --separate-stderr awf-step -a op work <<<x
-		[[ $stderr == *'approve_tools: unless: a pattern can be below properties and items only'* ]]
+		[[ $stderr == *'approve_tools: unless: '*': only these keywords are allowed: '* ]]
 	done
 	agent op 'tools: [ship]
 approve_tools: [{tool: ship, except: [7]}]'
@@ -481,6 +481,51 @@ twice() {
 	same "$(cat ledger)" ''
 }
 
+@test "two calls of an answer, one denied and the other approved with always: the denied one is never made" {
+	stream tool_use "$(use t1 ship '{"to":"prod"}')" "$(use t2 ship '{"to":"test"}')" >both
+	local at other order
+	for order in deny always; do
+		: >ledger
+		model_server --answer both --answer last
+		echo x >in
+		WAIT=0 begin -c 'awf-step -a op -r work'
+		ended 75
+		same "$(waits)" '["work:0:0/ship:0:0","work:0:0/ship:1:0"]'
+		[ "$order" = deny ] && awf-ctl deny work:0:0/ship:0:0
+		awf-ctl approve --always work:0:0/ship:1:0
+		[ "$order" = deny ] || awf-ctl deny work:0:0/ship:0:0
+		WAIT=0 begin --resume @
+		ended 0
+		same "$(cat ledger)" '{"to":"test"}'
+		awf-verify -q
+		awf-verify --determinism --isolation copy
+	done
+}
+
+@test "an edit of something else than the input is refused while the call still waits" {
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	local edit
+	for edit in '{"to":"test"}' '{"tool":"ship","input":{"to":"a"}}' '"x"' \
+		'{"tool":"other","input":{"to":"a"},"rule":"ship","always":false}' \
+		'{"tool":"ship","input":{"to":"a"},"rule":"other","always":false}'; do
+		run -1 awf-ctl approve -e work.ship <<<"$edit"
+		[[ $output == *'only input and always can be edited'* || $output == *'is no '* ]] || { echo "$output"; false; }
+	done
+	awf-ctl approve -e work.ship <<<'{"tool":"ship","input":{"to":"a"},"rule":"ship","always":false}'
+	WAIT=0 begin --resume @
+	ended 0
+	same "$(cat ledger)" '{"to":"a"}'
+}
+
+@test "a rule about a tool that the agent does not have" {
+	agent op 'tools: [ship]
+approve_tools: [shipp]'
+	run -2 awf-step -a op work </dev/null
+	[[ $output == *"'shipp' is none of the agent's tools (did you mean 'ship'?)"* ]]
+}
+
 @test "over HTTP: always, of a tool alone" {
 	load ../../support/serve
 	serve
@@ -535,7 +580,7 @@ twice() {
 		[[ $stderr == *"approve_tools: the agent CLI '$cli' runs its tools itself, and nobody can be asked about 'bash'"* ]]
 	done
 	agent op 'tools: [read]
-approve_tools: [bash]'
+approve_tools: ["b*"]'
 	run --separate-stderr awf-step -a op -m claude/default --dry-run work <<<x
 	[[ $stderr != *approve_tools* ]]
 }

@@ -58,6 +58,8 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	same "$(ends nap .approval.deadline)" '"2222-03-04T02:06:00.000000Z"'
 	run -75 awf-run -c 'echo x | awf-step nap --sleep-until 2222-03-04T05:06:07+01:00'
 	same "$(ends nap .approval.deadline)" '"2222-03-04T04:06:07.000000Z"'
+	run -75 awf-run -c 'echo x | awf-step nap --sleep-until 2222-03-04T05:06Z'
+	same "$(ends nap .approval.deadline)" '"2222-03-04T05:06:00.000000Z"'
 	soon=$(date -d '2 hours' +%H:%M)
 	run -75 awf-run -c "echo x | awf-step nap --sleep-until $soon"
 	same "$(ends nap .approval.deadline)" "\"$(date -u -d '2 hours' +%Y-%m-%dT%H:%M):00.000000Z\""

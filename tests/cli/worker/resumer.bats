@@ -71,6 +71,20 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	PLACE=here run -0 awf-run --auto-resume --resume @
 }
 
+@test "variables that the script of a child run reads, and those of a shell's arithmetic" {
+	printf '#!/usr/bin/env awf-run\ntrue "$PLACE" | awf-step -n inner -- true\n' >child
+	chmod +x child
+	PLACE=here waiting --auto-resume -c './child && awf-step -n ok --approve'
+	awf-ctl approve ok 2>/dev/null
+	PLACE=there run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'reads PLACE, which has another value here'* ]]
+	N=1 waiting --auto-resume -c 'awf-step "n$((1 + N))" --approve'
+	awf-ctl approve n2 2>/dev/null
+	N=2 run -125 --separate-stderr awf-run --auto-resume --resume @
+	[[ $stderr == *'reads N, which has another value here'* ]]
+	N=1 run -0 awf-run --auto-resume --resume @
+}
+
 @test "a run whose input was not read to its end is left to a person" {
 	workflow 'cat'
 	(echo x; sleep 2; echo y) | awf-run --wait 0 --auto-resume -c 'awf-step -n first --approve && cat >all' >out 2>&1 || true

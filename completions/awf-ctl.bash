@@ -5,7 +5,7 @@ _awf_ctl()
 {
 	local i given=0
 	if ((cword == 1)); then
-		_awf_among approve deny complete heartbeat cancel prune list --help --version
+		_awf_among approve deny complete heartbeat tell cancel prune list --help --version
 		return
 	fi
 	case $prev in
@@ -22,7 +22,9 @@ _awf_ctl()
 		[[ $prev != --status ]] ||
 			{ _awf_among queued running waiting success failed cancelled timeout died; return; }
 		_awf_among --lines --children --since --json --cost --color --name --status --help ;;
+	tell-) _awf_among --help ;;
 	cancel*) _awf_of runs running ;;
+	tell*) ((cword == 3)) && _awf_of runs running ;;
 	approve* | deny* | complete* | heartbeat*)
 		# The call, then its run.
 		for ((i = 2; i < cword; i++)); do

@@ -14,6 +14,7 @@ complete -c awf-ctl -n __fish_use_subcommand -a approve -d 'a call that waits go
 complete -c awf-ctl -n __fish_use_subcommand -a deny -d 'make a waiting call fail'
 complete -c awf-ctl -n __fish_use_subcommand -a complete -d 'give stdin as the result of a call that ended as pending'
 complete -c awf-ctl -n __fish_use_subcommand -a heartbeat -d 'extend the waiting time of such a call'
+complete -c awf-ctl -n __fish_use_subcommand -a tell -d 'tell stdin to an agent'
 complete -c awf-ctl -n __fish_use_subcommand -a cancel -d 'end a running run'
 complete -c awf-ctl -n __fish_use_subcommand -a prune -d 'remove runs that have ended'
 complete -c awf-ctl -n __fish_use_subcommand -a list -d 'list runs'

@@ -70,6 +70,7 @@ static const struct option_spec complete_options[] = {
 	SEAL, END,
 };
 static const struct option_spec heartbeat_options[] = { SEAL, END };
+static const struct option_spec tell_options[] = { END };
 static const struct option_spec cancel_options[] = { END };
 static const struct option_spec prune_options[] = {
 	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "that ended before (30d, 2026-10-01)",
@@ -97,6 +98,7 @@ static const struct option_rule rules[] = {
 };
 
 static int make_decision(struct request *r, struct error *err);
+static int tell_agent(struct request *r, struct error *err);
 static int ctl_cancel_run(struct request *r, struct error *err);
 static int remove_runs(struct request *r, struct error *err);
 
@@ -122,6 +124,8 @@ static const struct command {
 	{ "heartbeat", "awf-ctl heartbeat [options] PATH [RUN]",
 	    "extend the waiting time of such a call", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
+	{ "tell", "awf-ctl tell PATH [RUN]", "tell stdin to an agent, before its next turn",
+	    tell_options, 1, 2, "PATH", tell_agent, 0 },
 	{ "cancel", "awf-ctl cancel RUN", "end a running run", cancel_options, 1, 1, "RUN",
 	    ctl_cancel_run, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
@@ -136,14 +140,27 @@ ctl_print_warning(const struct error *warning)
 	program_fail(PROGRAM, warning);
 }
 
+/* The words of the command line: which call, of which run. */
 static int
-make_decision(struct request *r, struct error *err)
+name_call(struct request *r, struct error *err)
 {
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
-	if (*r->words[0] == '@')
-		return error_set(err, ERROR_USAGE, r->words[0], "is no PATH of a call: that comes first, then "
-		    "the RUN");
+	return *r->words[0] != '@' ? 0 : error_set(err, ERROR_USAGE, r->words[0],
+	    "is no PATH of a call: that comes first, then the RUN");
+}
+
+static int
+tell_agent(struct request *r, struct error *err)
+{
+	return name_call(r, err) == 0 ? decide_tell_call(&r->decision, err) : -1;
+}
+
+static int
+make_decision(struct request *r, struct error *err)
+{
+	if (name_call(r, err) != 0)
+		return -1;
 	if ((r->given & OPTION_SAID(OPT_FAILED)) != 0)
 		r->decision.verdict = DECISION_FAILED;
 	r->decision.seal = (r->given & OPTION_SAID(OPT_SEAL)) != 0;

@@ -34,6 +34,7 @@
 #include "step_kinds/template.h"
 #include "step_kinds/work_attachments.h"
 #include "step_kinds/work_turns.h"
+#include "storage/mailbox.h"
 #include "transcript/event_keys.h"
 #include "turn/continuation.h"
 #include "turn/prompt_files.h"
@@ -53,6 +54,7 @@ struct agent_work {
 struct agent_call {
 	struct attachments attachments; /* of the step and of the item */
 	struct continuation continued;
+	int64_t mailbox_from;        /* where the run's mailbox ended before the call began */
 };
 
 int
@@ -479,6 +481,8 @@ agent_prepare(struct step_call *call)
 	struct agent_call *c = memory_zero(1, sizeof *c);
 
 	call->state = c;
+	c->mailbox_from = mailbox_end(&call->step->place.run->storage,
+	    call->step->place.run->transcript.run_id);
 	read_attachments(call, c);
 	find_conversation(call, &c->continued);
 }
@@ -646,10 +650,8 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 		t.budget = w->budget.limits ? &w->budget : NULL;
 		t.prompt = span_of(buffer_string(&prompt), prompt.len);
 		t.attachments = &c->attachments;
-		t.session = c->continued.session;
-		t.session_raw = span_of(c->continued.raw.data, c->continued.raw.len);
-		t.before = span_of(c->continued.messages.data, c->continued.messages.len);
-		t.before_from = c->continued.from;
+		t.mailbox_from = c->mailbox_from;
+		t.continued = &c->continued;
 		result = turns_run(&t, error);
 		/* It has asked its model, and waits: other than one that only asks what it is. */
 		if (error->code == ERROR_WAITING)

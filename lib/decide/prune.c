@@ -31,6 +31,7 @@
 #include "io/lock.h"
 #include "model/summary.h"
 #include "storage/audit.h"
+#include "storage/mailbox.h"
 #include "storage/origin.h"
 #include "storage/run_lock.h"
 #include "transcript/layout.h"
@@ -261,6 +262,7 @@ run_parts(const struct pruner *p, const char *run_id)
 	list_take(&parts, storage_blobs(p->storage, run_id));
 	list_take(&parts, memory_format("%s.part", input));
 	list_take(&parts, input);
+	list_take(&parts, mailbox_path(p->storage, run_id));
 	list_take(&parts, storage_snapshot(p->storage, run_id));
 	list_take(&parts, path_join(incoming, run_id));
 	for (size_t i = 0; i < p->replay_count; i++)

@@ -226,6 +226,8 @@
 #define KEY_DEADLINE "deadline"
 #define KEY_DECISION "decision"
 #define KEY_BY "by"
+#define KEY_TOLD "told"
+#define KEY_ID "id"
 #define KEY_DECIDES "decides"
 #define KEY_CONFIG "config"
 #define KEY_KEPT "kept"

@@ -359,6 +359,14 @@ static const struct event_member response_members[] = {
 static const struct event_shape response_shape = SHAPE(response_members, "response",
     "a response", "What the program got, byte for byte.", false);
 
+static const struct event_member told_members[] = {
+	MEMBER(KEY_ID, UUID, REQUIRED),
+	MEMBER(KEY_BY, TEXT, REQUIRED),
+	MEMBER(KEY_AT, TIME, NULLABLE),
+};
+static const struct event_shape told_shape = SHAPE(told_members, "told", "what was told",
+    "Who has told the agent this while it worked, and when.", false);
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -370,6 +378,7 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_AGENT, TEXT, NULLABLE),
 	MEMBER(KEY_HANDOFF, OBJECT, NULLABLE),
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
+	SHAPED(KEY_TOLD, OBJECT, NULLABLE, told_shape),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
@@ -496,7 +505,7 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
 	&phase_shape,
-	&question_shape, &pending_shape, &approval_shape,
+	&question_shape, &pending_shape, &approval_shape, &told_shape,
 	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

@@ -155,7 +155,7 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	}
 	/* A call that was made again asks anew. What else is recorded of its first turn, such as
 	 * a change of it, has no blocks. */
-	if (!answer && span_element(said, 0).at != NULL &&
+	if (!answer && span_element(said, 0).at != NULL && span_member(e->payload, KEY_TOLD).at == NULL &&
 	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
 		forget_messages(c);
 		buffer_clear(&c->results);

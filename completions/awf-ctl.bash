@@ -17,7 +17,7 @@ _awf_ctl()
 	deny-) _awf_among --reason --seal --help ;;
 	complete-) _awf_among --no-input --failed --reason --seal --help ;;
 	heartbeat-) _awf_among --seal --help ;;
-	prune*) _awf_among --older-than --max-count --max-size --name --archive --dry-run --verbose --help ;;
+	prune*) _awf_among --older-than --max-count --max-size --name --archive --sessions --dry-run --verbose --help ;;
 	list*)
 		[[ $prev != --status ]] ||
 			{ _awf_among queued running waiting success failed cancelled timeout died; return; }

@@ -30,6 +30,7 @@ complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l max-count -x -d 'a
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l max-size -x -d 'all but the newest that fit'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l name -x -a '(awf complete names 2>/dev/null)' -d 'of the runs with this name alone'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l archive -x -a '(__fish_complete_command)' -d 'first run this on the files of each'
+complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l sessions -d 'also runs with which a session goes on'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -l dry-run -d 'print what would be removed, and keep it'
 complete -c awf-ctl -n '__fish_seen_subcommand_from prune' -s v -l verbose -d 'say what goes'
 complete -c awf-ctl -s h -l help -d 'print the help'

@@ -24,14 +24,14 @@
 #define NAME_WIDTH 32 /* column of names in the list of removed runs */
 
 enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_NAME, OPT_OLDER_THAN,
-	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
+	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_SESSIONS, OPT_DRY_RUN, OPT_VERBOSE };
 
 /* The arguments after the command. */
 struct request {
 	struct decide_spec decision;
 	struct retention_rule rule;
 	const char *name, *archive;
-	bool dry, verbose;
+	bool sessions, dry, verbose;
 	uint64_t given;          /* options, OPTION_SAID() */
 	const char *words[2];
 	size_t word_count;
@@ -83,6 +83,8 @@ static const struct option_spec prune_options[] = {
 	    OPTION_INTO_TEXT(struct request, name) },
 	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)",
 	    OPTION_INTO_TEXT_CHECKED(struct request, archive, check_command) },
+	{ OPT_SESSIONS, 0, "sessions", NULL, "also runs with which a session goes on",
+	    OPTION_INTO_FLAG(struct request, sessions) },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be removed, and keep it",
 	    OPTION_INTO_FLAG(struct request, dry) },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes",
@@ -204,7 +206,7 @@ remove_runs(struct request *r, struct error *err)
 {
 	struct storage storage;
 	struct archive archive = { .command = r->archive };
-	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
+	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .sessions = r->sessions, .dry = r->dry,
 		.told = r->dry || r->verbose ? ctl_print_pruned_run : NULL,
 		.warn = ctl_print_warning,
 		.archive = r->archive != NULL ? archive_run : NULL, .context = &archive };

@@ -247,6 +247,16 @@ static const struct event_member endpoint_members[] = {
 static const struct event_shape endpoint_shape = SHAPE(endpoint_members, "endpoint", "an endpoint",
     "The server of a model, awf-endpoint(5).", false);
 
+static const struct event_member session_members[] = {
+	MEMBER(KEY_NAME, TEXT, REQUIRED),
+	MEMBER(KEY_RUN_ID, UUID, NULLABLE),
+	MEMBER(KEY_EVENT_ID, UUID, NULLABLE),
+	MEMBER(KEY_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_CONVERSATION, TEXT, NULLABLE),
+};
+static const struct event_shape session_shape = SHAPE(session_members, "session", "a session",
+    "The session of an agent's call, and the end of the call with whose conversation it goes on.", false);
+
 static const struct event_member step_started_members[] = {
 	CALL_MEMBERS,
 	MEMBER(KEY_ATTEMPT, POSITIVE, NULLABLE | FIXED),
@@ -269,6 +279,7 @@ static const struct event_member step_started_members[] = {
 	SHAPED(KEY_ENDPOINT, OBJECT, NULLABLE, endpoint_shape),
 	SHAPED(KEY_ENDPOINTS, OBJECT, NULLABLE | LIST, endpoint_shape),
 	MEMBER(KEY_TOOL, TEXT, NULLABLE),
+	SHAPED(KEY_SESSION, OBJECT, NULLABLE, session_shape),
 	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
 	MEMBER(KEY_STRATEGY, TEXT, NULLABLE),
 	MEMBER(KEY_TIMEOUT_MS, COUNT, NULLABLE),
@@ -505,7 +516,7 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
 	&phase_shape,
-	&question_shape, &pending_shape, &approval_shape, &told_shape,
+	&question_shape, &pending_shape, &approval_shape, &told_shape, &session_shape,
 	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

@@ -227,6 +227,8 @@
 #define KEY_DECISION "decision"
 #define KEY_BY "by"
 #define KEY_TOLD "told"
+#define KEY_COMPACT "compact"
+#define KEY_REPLACED "replaced"
 #define KEY_SESSION "session"
 #define KEY_CONVERSATION "conversation"
 #define KEY_MESSAGES "messages"

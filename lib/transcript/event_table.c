@@ -378,6 +378,13 @@ static const struct event_member told_members[] = {
 static const struct event_shape told_shape = SHAPE(told_members, "told", "what was told",
     "Who has told the agent this while it worked, and when.", false);
 
+static const struct event_member compact_members[] = {
+	MEMBER(KEY_REPLACED, COUNT, REQUIRED),
+	MEMBER(KEY_KEPT, COUNT, REQUIRED),
+};
+static const struct event_shape compact_shape = SHAPE(compact_members, "compact", "a compaction",
+    "How many messages of the conversation a summary has replaced, and how many are kept after it.", false);
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -390,6 +397,7 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_HANDOFF, OBJECT, NULLABLE),
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
 	SHAPED(KEY_TOLD, OBJECT, NULLABLE, told_shape),
+	SHAPED(KEY_COMPACT, OBJECT, NULLABLE, compact_shape),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
@@ -416,6 +424,7 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_PARAMS_NOTE, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_ID, TEXT, NULLABLE),
 	MEMBER(KEY_PARTIAL, BOOL, NULLABLE),
+	MEMBER(KEY_COMPACT, BOOL, NULLABLE),
 	MEMBER(KEY_RETRY, OBJECT, NULLABLE),
 	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
 	MEMBER(KEY_WAIT, OBJECT, NULLABLE),
@@ -516,7 +525,7 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
 	&phase_shape,
-	&question_shape, &pending_shape, &approval_shape, &told_shape, &session_shape,
+	&question_shape, &pending_shape, &approval_shape, &told_shape, &session_shape, &compact_shape,
 	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

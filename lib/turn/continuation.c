@@ -136,6 +136,36 @@ giver_of(struct conversation *c, const struct event_view *e)
 	return from;
 }
 
+static void join_before(struct conversation *c);
+
+/* A summary replaces all messages but the last. */
+static void
+compact_conversation(struct conversation *c, const struct event_view *e, const struct buffer *blocks)
+{
+	struct buffer out = BUFFER_INIT;
+	long long kept = 0;
+	char **from = NULL;
+	size_t count = 0;
+
+	join_before(c);
+	buffer_free(&c->before.messages);
+	list_free(c->before.from);
+	c->before.from = NULL;
+	while (c->from != NULL && c->from[count] != NULL)
+		count++;
+	span_integer(span_path(e->payload, KEY_COMPACT, KEY_KEPT, NULL), &kept);
+	if (kept < 0 || (size_t)kept > count)
+		kept = (long long)count;
+	compact_messages(&c->messages, (size_t)kept, span_of(blocks->data, blocks->len), &out);
+	list_add(&from, "");
+	for (size_t i = count - (size_t)kept; i < count; i++)
+		list_add(&from, c->from[i]);
+	forget_messages(c);
+	buffer_free(&c->messages);
+	c->messages = out;
+	c->from = from;
+}
+
 static void
 conversation_add_message(struct conversation *c, const struct event_view *e)
 {
@@ -158,6 +188,7 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	/* A call that was made again asks anew. What else is recorded of its first turn, such as
 	 * a change of it, has no blocks. */
 	if (!answer && span_element(said, 0).at != NULL && span_member(e->payload, KEY_TOLD).at == NULL &&
+	    span_member(e->payload, KEY_COMPACT).at == NULL &&
 	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
 		forget_messages(c);
 		buffer_clear(&c->results);
@@ -180,6 +211,11 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 		c->lacks = c->lacks || span_type(span_member(block.value, KEY_DATA)) == '0';
 	}
 	add_results(c);
+	if (!answer && span_type(span_member(e->payload, KEY_COMPACT)) == 'o') {
+		compact_conversation(c, e, &blocks);
+		buffer_free(&blocks);
+		return;
+	}
 	add_message(c, answer ? "assistant" : "user", &blocks, answer ? giver_of(c, e) : NULL);
 	buffer_free(&blocks);
 }

@@ -95,6 +95,9 @@ struct loop {
 		int64_t same_calls;        /* and how many turns in a row have called the same */
 		int64_t repairs;           /* of the result: how often it was refused */
 		struct usage usage;
+		int64_t tokens;            /* of the conversation with its last answer, as the API counts; 0:
+		                              none yet */
+		size_t tokens_len;         /* length of the messages then */
 		int64_t cost;              /* of the turns so far, where there is a limit */
 	} conversation;
 
@@ -251,6 +254,20 @@ int loop_run_tool(struct loop *l, struct span name, struct span input, struct bu
 /* The recorded ones that led to this answer; NULL: to the end of the recorded call, which has
  * none. A replay runs them anew, or takes their results, as of any tool. */
 int loop_repeat_tools(struct loop *l, const struct recalled_event *answer, struct error *err);
+
+/* Asks for something that is no answer of a turn, with the tries of a request, and records it as a
+ * message of the assistant that nothing follows (compact). turn.answer is it. */
+int loop_ask_aside(struct loop *l, struct request *request, struct error *err);
+
+/* ---- loop_compact.c ---- */
+
+/* Replaces old messages by a summary, if the conversation has come to the agent's limit: that of the
+ * record, or one that the model makes. CONTINUES, or FAILED. */
+int loop_compact(struct loop *l, struct error *err);
+/* The messages of which the last `kept` are kept, after a message of the user with these blocks:
+ * the inside of a JSON array. Thoughts that are bound to what was before them are left out. */
+void compact_messages(const struct buffer *messages, size_t kept, struct span blocks,
+    struct buffer *out);
 
 /* ---- loop_before.c ---- */
 

@@ -161,7 +161,7 @@ ask_stop_command(struct loop *l, struct error *err)
 
 		/* What a person has told is no result that was sent back. */
 		return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL &&
-		    loop_recorded_word(l) == NULL ? turn_finish_call(l, err) : CONTINUES;
+		    loop_recorded_word(l) == NULL && span_member(e->view.payload, KEY_COMPACT).at == NULL ? turn_finish_call(l, err) : CONTINUES;
 	}
 
 	if (sandboxing_decide_judge(&decided, t->sandbox, &m->agent, m->tools, m->tool_count,
@@ -431,6 +431,18 @@ hand_over(struct loop *l, struct error *err)
 
 /* ---- the turns ---- */
 
+/* How large the conversation is, as the API has counted it. */
+static void
+note_tokens(struct loop *l)
+{
+	struct usage usage;
+
+	usage_begin(&usage);
+	usage_add(&usage, l->turn.answer.usage);
+	l->conversation.tokens = usage_total(&usage);
+	l->conversation.tokens_len = l->conversation.messages.len;
+}
+
 static int
 turn_run_once(struct loop *l, struct error *err)
 {
@@ -456,6 +468,8 @@ turn_run_once(struct loop *l, struct error *err)
 
 	status = loop_hear(l, err);
 	if (status == CONTINUES)
+		status = loop_compact(l, err);
+	if (status == CONTINUES)
 		status = loop_refresh_mcp(l, err);
 	if (status == CONTINUES)
 		status = loop_before_turn(l, err);
@@ -470,6 +484,7 @@ turn_run_once(struct loop *l, struct error *err)
 	buffer_free(&request.text);
 	if (status == -1 || loop_count_answer(l, recorded, err) == -1)
 		return FAILED;
+	note_tokens(l);
 	turn_append_text(l);
 	/* An older recording may have gone on with what was cut off: it is replayed as it was. */
 	if (!(recorded && recalled_answer(l->turns->recalled, l->turn.number + 1) != NULL) &&

@@ -53,6 +53,7 @@ enum {
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]\n"
+    "awf-tail --sessions [--json]\n"
     "awf-tail --limits [--json]";
 
 static const char *const statuses[] = {
@@ -95,8 +96,6 @@ static const struct option_spec options_table[] = {
 	{ OPT_FOREVER, 'F', "follow-latest", NULL, "follow the latest run, for ever", OPTION_ONLY_SAID },
 	{ OPT_CHILDREN, 'R', "children", NULL, "take in child runs", OPTION_ONLY_SAID },
 	{ OPT_LIST, 0, "list", NULL, "list runs, the newest first", OPTION_ONLY_SAID },
-	{ OPT_SESSIONS, 0, "sessions", NULL, "list conversations that go on (awf-step --session)",
-	    OPTION_ONLY_SAID },
 	{ OPT_NAME, 0, "name", "GLOB,...", "list runs of these workflows" },
 	{ OPT_STATUS, 0, "status", "STATUS", "list runs with this status",
 	    OPTION_INTO_CHOICE(struct tail, status, statuses) },
@@ -115,6 +114,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_AS, 0, "as", "NAME", "print another vocabulary, see awf-projections(7)" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
+	{ OPT_SESSIONS, 0, "sessions", NULL, "list conversations that go on (awf-step --session)",
+	    OPTION_ONLY_SAID },
 	{ OPT_LIMITS, 0, "limits", NULL, "what is used of the limits of awf-limits(5)", OPTION_ONLY_SAID },
 	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
 	    OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },

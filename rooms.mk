@@ -34,7 +34,7 @@ PUBLIC = \
 	model/cost model/event_index model/excerpt model/follow model/listing model/model \
 	model/price model/results model/summary model/told_state model/tool_approval model/waiting model/watch \
 	schema/schema \
-	decide/cancel decide/deciding decide/due decide/open_question \
+	decide/cancel decide/deciding decide/due decide/open_question decide/tell \
 	view/live view/screen view/terminal_question \
 	rerun/agentloom \
 	limits/day \

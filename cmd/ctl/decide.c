@@ -4,15 +4,18 @@
  */
 #include "ctl/decide.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "decide/deciding.h"
+#include "decide/tell.h"
 #include "io/file.h"
 #include "model/summary.h"
 #include "proc/message.h"
+#include "storage/mailbox.h"
 #include "storage/storage.h"
 
 static int
@@ -111,6 +114,57 @@ decide_print_decision(const struct deciding *d, const struct storage *storage)
 	    storage_short_id(storage, d->undecided.run_id, id),
 	    is_lone_step(storage, d->undecided.run_id) ?
 	    " (a step without a workflow keeps no input: give it again, if it had any)" : "", more);
+}
+
+/* Reads the text that is told: standard input, without its last LF. */
+static int
+read_text(struct buffer *text, struct error *err)
+{
+	if (file_read(STDIN_FILENO, text, MAILBOX_WORD_MOST + 1) != 0)
+		return errno == EFBIG ? error_set(err, ERROR_USAGE, "tell", "the text is longer than 1 MiB") :
+		    error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
+	if (text->len > 0 && text->data[text->len - 1] == '\n')
+		text->len--;
+	return 0;
+}
+
+int
+decide_tell_call(const struct decide_spec *spec, struct error *err)
+{
+	struct telling t = { .call = spec->path, .asker = getpid() };
+	struct tell_outcome o = { .call = NULL };
+	struct buffer text = BUFFER_INIT;
+	struct storage storage;
+	struct run_ref ref;
+	char id[ID_SIZE], *by;
+	int failed;
+
+	if (storage_locate(&storage, err) != 0)
+		return -1;
+	if (storage_resolve(&storage, spec->run, &ref, err) != 0) {
+		storage_close(&storage);
+		return -1;
+	}
+	failed = !ref.in_storage ? error_set(err, ERROR_USAGE, ref.path,
+	    "is not a transcript of the storage %s", storage.root) : read_text(&text, err);
+	if (failed == 0) {
+		t.run_id = ref.run_id;
+		t.text = span_of(buffer_string(&text), text.len);
+		t.by = by = decision_maker();
+		failed = tell_call(&storage, &t, &o, err);
+		free(by);
+	}
+	if (failed == 0 && o.next == NEXT_AT_ONCE)
+		message_print("awf-ctl", "%s: told; it reads this before its next turn", o.call);
+	else if (failed == 0)
+		message_print("awf-ctl", "%s: kept; it reads this when the run goes on%s%s", o.call,
+		    o.next == NEXT_BY_ITSELF ? " by itself" : ": awf-run --resume ",
+		    o.next == NEXT_BY_ITSELF ? "" : storage_short_id(&storage, ref.run_id, id));
+	free(o.call);
+	buffer_free(&text);
+	run_ref_free(&ref);
+	storage_close(&storage);
+	return failed;
 }
 
 int

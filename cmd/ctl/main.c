@@ -24,14 +24,14 @@
 #define NAME_WIDTH 32 /* column of names in the list of removed runs */
 
 enum { OPT_FAILED = 1, OPT_REASON, OPT_REASON_OF_FAILED, OPT_SEAL, OPT_NO_INPUT, OPT_EDIT, OPT_ALWAYS, OPT_NAME, OPT_OLDER_THAN,
-	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_DRY_RUN, OPT_VERBOSE };
+	OPT_MAX_COUNT, OPT_MAX_SIZE, OPT_ARCHIVE, OPT_SESSIONS, OPT_DRY_RUN, OPT_VERBOSE };
 
 /* The arguments after the command. */
 struct request {
 	struct decide_spec decision;
 	struct retention_rule rule;
 	const char *name, *archive;
-	bool dry, verbose;
+	bool sessions, dry, verbose;
 	uint64_t given;          /* options, OPTION_SAID() */
 	const char *words[2];
 	size_t word_count;
@@ -72,6 +72,7 @@ static const struct option_spec complete_options[] = {
 	SEAL, END,
 };
 static const struct option_spec heartbeat_options[] = { SEAL, END };
+static const struct option_spec tell_options[] = { END };
 static const struct option_spec cancel_options[] = { END };
 static const struct option_spec prune_options[] = {
 	{ OPT_OLDER_THAN, 0, "older-than", "AGE", "that ended before (30d, 2026-10-01)",
@@ -84,6 +85,8 @@ static const struct option_spec prune_options[] = {
 	    OPTION_INTO_TEXT(struct request, name) },
 	{ OPT_ARCHIVE, 0, "archive", "COMMAND", "first run this on the files of each ($@)",
 	    OPTION_INTO_TEXT_CHECKED(struct request, archive, check_command) },
+	{ OPT_SESSIONS, 0, "sessions", NULL, "also runs with which a session goes on",
+	    OPTION_INTO_FLAG(struct request, sessions) },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what would be removed, and keep it",
 	    OPTION_INTO_FLAG(struct request, dry) },
 	{ OPT_VERBOSE, 'v', "verbose", NULL, "say what goes",
@@ -99,6 +102,7 @@ static const struct option_rule rules[] = {
 };
 
 static int make_decision(struct request *r, struct error *err);
+static int tell_agent(struct request *r, struct error *err);
 static int ctl_cancel_run(struct request *r, struct error *err);
 static int remove_runs(struct request *r, struct error *err);
 
@@ -124,6 +128,8 @@ static const struct command {
 	{ "heartbeat", "awf-ctl heartbeat [options] PATH [RUN]",
 	    "extend the waiting time of such a call", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
+	{ "tell", "awf-ctl tell PATH [RUN]", "tell stdin to an agent, before its next turn",
+	    tell_options, 1, 2, "PATH", tell_agent, 0 },
 	{ "cancel", "awf-ctl cancel RUN", "end a running run", cancel_options, 1, 1, "RUN",
 	    ctl_cancel_run, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
@@ -138,14 +144,27 @@ ctl_print_warning(const struct error *warning)
 	program_fail(PROGRAM, warning);
 }
 
+/* The words of the command line: which call, of which run. */
 static int
-make_decision(struct request *r, struct error *err)
+name_call(struct request *r, struct error *err)
 {
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
-	if (*r->words[0] == '@')
-		return error_set(err, ERROR_USAGE, r->words[0], "is no PATH of a call: that comes first, then "
-		    "the RUN");
+	return *r->words[0] != '@' ? 0 : error_set(err, ERROR_USAGE, r->words[0],
+	    "is no PATH of a call: that comes first, then the RUN");
+}
+
+static int
+tell_agent(struct request *r, struct error *err)
+{
+	return name_call(r, err) == 0 ? decide_tell_call(&r->decision, err) : -1;
+}
+
+static int
+make_decision(struct request *r, struct error *err)
+{
+	if (name_call(r, err) != 0)
+		return -1;
 	if ((r->given & OPTION_SAID(OPT_FAILED)) != 0)
 		r->decision.verdict = DECISION_FAILED;
 	r->decision.seal = (r->given & OPTION_SAID(OPT_SEAL)) != 0;
@@ -189,7 +208,7 @@ remove_runs(struct request *r, struct error *err)
 {
 	struct storage storage;
 	struct archive archive = { .command = r->archive };
-	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .dry = r->dry,
+	const struct prune_spec spec = { .rule = r->rule, .name = r->name, .sessions = r->sessions, .dry = r->dry,
 		.told = r->dry || r->verbose ? ctl_print_pruned_run : NULL,
 		.warn = ctl_print_warning,
 		.archive = r->archive != NULL ? archive_run : NULL, .context = &archive };

@@ -16,6 +16,7 @@
 #include "base/patience.h"
 #include "decide/cancel.h"
 #include "decide/deciding.h"
+#include "decide/tell.h"
 #include "json/writer.h"
 #include "serve/body.h"
 #include "serve/runs.h"
@@ -40,18 +41,19 @@ static const struct body_member members[MEMBERS] = {
 
 static const struct verb {
 	const char *name;
-	bool cancels;
+	bool cancels, tells;
 	enum decision_verdict verdict;
 	unsigned takes;          /* members that the body may have besides the decision */
 } verbs[] = {
-	{ "approve", false, DECISION_APPROVED,
+	{ "approve", false, false, DECISION_APPROVED,
 	    TAKES(CALL) | TAKES(DATA) | TAKES(REASON) | TAKES(ALWAYS) },
-	{ "deny", false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
-	{ "complete", false, DECISION_COMPLETED,
+	{ "deny", false, false, DECISION_DENIED, TAKES(CALL) | TAKES(REASON) },
+	{ "complete", false, false, DECISION_COMPLETED,
 	    TAKES(CALL) | TAKES(DATA) | TAKES(REASON) | TAKES(FAILED) },
-	{ "heartbeat", false, DECISION_HEARTBEAT, TAKES(CALL) },
-	{ "cancel", true, 0, 0 },
-	{ NULL, false, 0, 0 },
+	{ "heartbeat", false, false, DECISION_HEARTBEAT, TAKES(CALL) },
+	{ "tell", false, true, 0, TAKES(CALL) | TAKES(DATA) },
+	{ "cancel", true, false, 0, 0 },
+	{ NULL, false, false, 0, 0 },
 };
 
 /* The child's answer. */
@@ -225,6 +227,27 @@ decisions_decide_call(const struct decide_request *q, struct deciding *d, struct
 	return 0;
 }
 
+static int
+decisions_tell_call(const struct decide_request *q, struct outcome *o)
+{
+	struct buffer text = BUFFER_INIT;
+	struct telling t = { .run_id = q->run_id, .call = q->call, .by = o->by,
+		.asker = decisions_asking_process(q->request) };
+	struct tell_outcome told;
+
+	span_decode(q->data, &text);
+	t.text = span_of(buffer_string(&text), text.len);
+	if (tell_call(&q->request->server->storage, &t, &told, &o->err) != 0)
+		decisions_set_status(o, told.forbidden ? 403 : told.unknown ? 404 :
+		    o->err.code == ERROR_BLOCKED ? 409 : 400);
+	else if (strlen(told.call) < sizeof o->call)
+		snprintf(o->call, sizeof o->call, "%s", told.call);
+	o->next = told.next;
+	free(told.call);
+	buffer_free(&text);
+	return 0;
+}
+
 static void
 decisions_run_in_worker(void *context, void *answer)
 {
@@ -237,6 +260,10 @@ decisions_run_in_worker(void *context, void *answer)
 	o->status = 200;
 	snprintf(o->by, sizeof o->by, "%s", by);
 	free(by);
+	if (q->verb->tells) {
+		decisions_tell_call(q, o);
+		return;
+	}
 	if (!q->verb->cancels) {
 		decisions_decide_call(q, &d, o);
 		deciding_close(&d);
@@ -299,7 +326,7 @@ read_body(struct request *r, struct decide_request *q)
 		v++;
 	if (v->name == NULL) {
 		request_error(r, 400, "invalid_input",
-		    "'decision' is to be approve, deny, complete, heartbeat or cancel");
+		    "'decision' is to be approve, deny, complete, heartbeat, tell or cancel");
 		return false;
 	}
 	q->verb = v;
@@ -313,7 +340,11 @@ read_body(struct request *r, struct decide_request *q)
 		request_error(r, 400, "invalid_input", "'call' is missing: which one %s is about", v->name);
 		return false;
 	}
-	if (v->verdict == DECISION_COMPLETED && !v->cancels) {
+	if (v->tells && span_type(values[DATA]) != 's') {
+		request_error(r, 400, "invalid_input", "'data' is to be text: what is told");
+		return false;
+	}
+	if (v->verdict == DECISION_COMPLETED && !v->cancels && !v->tells) {
 		bool failed = span_true(values[FAILED]);
 
 		if (failed == (values[DATA].at != NULL)) {
@@ -390,7 +421,7 @@ decisions_answer_request(struct request *r, const struct decide_request *q)
 	if (o->call[0] != '\0')
 		writer_member_string(&w, KEY_CALL, o->call);
 	writer_member_string(&w, KEY_DECISION, q->verb->cancels ? "cancelled" :
-	    decision_word(o->verdict));
+	    q->verb->tells ? "told" : decision_word(o->verdict));
 	if (o->by[0] != '\0')
 		writer_member_string(&w, KEY_BY, o->by);
 	if (!q->verb->cancels && o->verdict != DECISION_HEARTBEAT)

@@ -21,6 +21,7 @@
 #include "proc/frame_files.h"
 #include "step_kinds/kinds.h"
 #include "step_call/workers.h"
+#include "storage/session.h"
 #include "transcript/call.h"
 
 #define JOBS_LIMIT 1024
@@ -35,7 +36,7 @@ enum {
 	OPT_COMMAND = 1,              /* the words after --, not an option */
 	OPT_AGENT, OPT_MODEL, OPT_PROMPT, OPT_TOOL, OPT_APPROVE, OPT_ASK, OPT_PENDING, OPT_EACH,
 	OPT_WHILE, OPT_UNTIL, OPT_MAX, OPT_PARALLEL, OPT_TERMINAL, OPT_ALLOW_TOOLS,
-	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN,
+	OPT_TOOLS_POLICY, OPT_MAX_TURNS, OPT_MAX_CHILDREN, OPT_SESSION,
 	OPT_MAX_TOKENS_TOTAL, OPT_NO_INPUT, OPT_STATE,
 	OPT_OUTPUT_FORM, OPT_JOIN, OPT_JOBS, OPT_INTO, OPT_FILE,
 	OPT_QUIET, OPT_WHEN, OPT_RESCUE, OPT_ALLOW_FAILURE, OPT_FAIL_FAST, OPT_TRY, OPT_TIMEOUT,
@@ -189,6 +190,8 @@ const struct option_spec step_options[] = {
 	    OPTION_INTO_TEXT(struct settings, step.options.output_schema) },
 	{ OPT_MAX_TURNS, 0, "max-turns", "N", "at most N turns of the agent (0: no limit)",
 	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_turns, 0, LIMIT_MAX) },
+	{ OPT_SESSION, 0, "session", "NAME", "go on with the latest conversation of this name",
+	    OPTION_INTO_TEXT_CHECKED(struct settings, step.options.agent.session, session_check_name) },
 	{ OPT_MAX_CHILDREN, 0, "max-children", "N", "at most N runs started by an agent's call (10; 0: no limit)",
 	    OPTION_INTO_NUMBER(struct settings, step.options.agent.max_children, 0, LIMIT_MAX) },
 	{ OPT_MAX_TOKENS_TOTAL, 0, "max-tokens-total", "N", "at most N tokens in a call (0: no limit)",
@@ -445,7 +448,8 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_NO_INPUT), AGENT, SAID(OPT_PROMPT), "an agent without input needs a prompt: -p TEXT" },
 	{ 0, 0, AGENT, "only with %s: commands and tools get the data alone", OPT_ATTACH },
 	{ SAID(OPT_PROMPT) | SAID(OPT_ALLOW_TOOLS) | SAID(OPT_TOOLS_POLICY) | SAID(OPT_MAX_TURNS) |
-	    SAID(OPT_MAX_TOKENS_TOTAL) | SAID(OPT_MAX_CHILDREN) | SAID(OPT_VERBOSE), 0, AGENT, NULL },
+	    SAID(OPT_MAX_TOKENS_TOTAL) | SAID(OPT_MAX_CHILDREN) | SAID(OPT_VERBOSE) | SAID(OPT_SESSION), 0, AGENT, NULL },
+	{ SAID(OPT_SESSION), SAID(OPT_JOBS), 0, "not with %s: its calls go on with one another" },
 	{ 0, 0, AGENT | SAID(OPT_ASK), NULL, OPT_OUTPUT_SCHEMA },
 	{ SAID(OPT_MODELS), GROUP, 0, "not with a group: say it of the steps that ask models" },
 	{ SAID(OPT_MODELS), 0, COMMAND, "only with a command: what an agent asks is recorded anyway" },

@@ -81,6 +81,7 @@ struct agent_options {
 	enum tools_policy tools_policy;
 	int64_t max_turns, max_tokens_total;
 	int64_t max_children;        /* runs that its tools may start; 0: no limit */
+	const char *session;         /* the conversation that it goes on with; NULL */
 	bool verbose;                /* print its text to stderr as it arrives */
 };
 

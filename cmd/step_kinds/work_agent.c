@@ -33,7 +33,9 @@
 #include "step_kinds/kinds.h"
 #include "step_kinds/template.h"
 #include "step_kinds/work_attachments.h"
+#include "step_kinds/work_session.h"
 #include "step_kinds/work_turns.h"
+#include "storage/mailbox.h"
 #include "transcript/event_keys.h"
 #include "turn/continuation.h"
 #include "turn/prompt_files.h"
@@ -53,6 +55,8 @@ struct agent_work {
 struct agent_call {
 	struct attachments attachments; /* of the step and of the item */
 	struct continuation continued;
+	struct work_session session; /* with --session */
+	int64_t mailbox_from;        /* where the run's mailbox ended before the call began */
 };
 
 int
@@ -100,7 +104,10 @@ agent_load_team(struct step *s, struct agent_work *w, struct error *err)
 	if (ceiling_check(err) == -1 || team_load(&w->team, &source, s->options.name, err) == -1)
 		return -1;
 	s->definition.agent_name = first_agent(w)->name;
-	s->definition.follows_calls = first_agent(w)->continue_from != NULL;
+	s->definition.follows_calls = first_agent(w)->continue_from != NULL || o->session != NULL;
+	if (first_agent(w)->continue_from != NULL && o->session != NULL)
+		return error_set(err, ERROR_USAGE, "--session",
+		    "not with an agent that has continue_from: it goes on with one conversation");
 	if (s->options.timeout_ms == 0)
 		s->options.timeout_ms = first_agent(w)->limits.timeout_ms;
 	if (s->options.effects == EFFECTS_UNDECLARED && team_runs_cli(&w->team))
@@ -325,6 +332,8 @@ agent_define(const struct step *s, struct writer *w)
 
 	if (s->options.into != NULL)
 		writer_string(w, s->options.into);
+	if (s->options.agent.session != NULL)
+		writer_string(w, s->options.agent.session);
 	for (size_t i = 0; i < work->team.count; i++)
 		define_member(s, work, work->team.members[i], w);
 	if (work->team.policy != TOOLS_UNSAID)
@@ -457,25 +466,36 @@ agent_begin(struct step *s, int in, struct error *err)
 /* Finds the conversation that the agent continues: a session, if the same CLI continues it,
  * otherwise the messages. If there is neither, that is the call's error. */
 static void
-find_conversation(struct step_call *call, struct continuation *c)
+find_conversation(struct step_call *call, struct continuation *c, struct work_session *ws)
 {
 	const struct agent *agent = first_agent(call->step->definition.state);
 	struct error *error = &call->end.error;
 	char digests[DIGEST_SIZE + ID_SIZE];
 	size_t len = strlen(call->input_sha256);
 
-	if (agent->continue_from == NULL || error->code != ERROR_NONE ||
-	    continuation_find(c, &call->step->place.run->transcript, agent->continue_from, error) == -1)
+	const char *session = call->step->options.agent.session;
+	const struct transcript *transcript = &call->step->place.run->transcript;
+
+	if ((agent->continue_from == NULL && session == NULL) || error->code != ERROR_NONE)
+		return;
+	if (session != NULL)
+		work_session_enter(call, session, ws, c);
+	else
+		continuation_find(c, transcript->path, transcript->blobs, agent->continue_from, NULL, error);
+	if (error->code != ERROR_NONE || c->completed[0] == '\0')
 		return;
 	if (c->session == NULL || c->provider == NULL || strcmp(c->provider, agent->provider) != 0) {
+		const char *place = session != NULL ? "--session" : "continue_from";
+		const char *named = session != NULL ? session : agent->continue_from;
+
 		free(c->session);
 		c->session = NULL;
 		if (c->lacks)
-			error_set(error, ERROR_INVALID_INPUT, agent->name, "continue_from: '%s' "
-			    "had attachments, whose bytes a masked run does not keep", agent->continue_from);
+			error_set(error, ERROR_INVALID_INPUT, agent->name, "%s: '%s' "
+			    "had attachments, whose bytes a masked run does not keep", place, named);
 		else if (c->messages.len == 0)
 			error_set(error, ERROR_INVALID_INPUT, agent->name,
-			    "continue_from: '%s' had no conversation in this run", agent->continue_from);
+			    "%s: '%s' had no conversation in this run", place, named);
 		if (error->code != ERROR_NONE)
 			return;
 	}
@@ -498,8 +518,11 @@ agent_prepare(struct step_call *call)
 	struct agent_call *c = memory_zero(1, sizeof *c);
 
 	call->state = c;
+	c->session.session.fd = -1;
+	c->mailbox_from = mailbox_end(&call->step->place.run->storage,
+	    call->step->place.run->transcript.run_id);
 	read_attachments(call, c);
-	find_conversation(call, &c->continued);
+	find_conversation(call, &c->continued, &c->session);
 }
 
 static void
@@ -511,6 +534,7 @@ agent_close(struct step_call *call)
 		return;
 	attachments_free(&c->attachments);
 	continuation_free(&c->continued);
+	work_session_leave(&c->session);
 	free(c);
 }
 
@@ -578,6 +602,7 @@ write_other_endpoints(const struct step *s, struct writer *w)
 static void
 agent_record_work(const struct step_call *call, struct writer *w)
 {
+	const struct agent_call *c = call->state;
 	const struct agent_work *work = call->step->definition.state;
 
 	if (work != NULL) {
@@ -586,6 +611,8 @@ agent_record_work(const struct step_call *call, struct writer *w)
 		writer_member_string(w, KEY_AGENT, first_agent(work)->name);
 		writer_member_string(w, KEY_PROVIDER, provider);
 		writer_member_string(w, KEY_MODEL, first_agent(work)->model);
+		if (call->step->options.agent.session != NULL && c != NULL && call->end.error.code == ERROR_NONE)
+			work_session_record(&c->session, call->step->options.agent.session, &c->continued, w);
 		if (step_replays(call->step)) {
 			/* The endpoint is known only from the recording. */
 			struct span was = call->verdict.recalled.started.view.payload;
@@ -658,6 +685,8 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 	agent_tell_moved(call);
 	if (template_render(&w->prompt, s, call->item, &prompt, error) == 0 &&
 	    restore_attachments(call, c) == 0 &&
+	    (s->options.agent.session == NULL || work_session_begin(call, s->options.agent.session,
+	    first_agent(w)->name, &c->session, error) == 0) &&
 	    (step_replays(s) || start_provider(s, &w->team, -1, error) == 0)) {
 		work_turns_begin(call, &t);
 		t.member = w->team.members[0];
@@ -665,10 +694,8 @@ agent_run(struct step_call *call, int repeats, struct error *err)
 		t.budget = w->budget.limits ? &w->budget : NULL;
 		t.prompt = span_of(buffer_string(&prompt), prompt.len);
 		t.attachments = &c->attachments;
-		t.session = c->continued.session;
-		t.session_raw = span_of(c->continued.raw.data, c->continued.raw.len);
-		t.before = span_of(c->continued.messages.data, c->continued.messages.len);
-		t.before_from = c->continued.from;
+		t.mailbox_from = c->mailbox_from;
+		t.continued = &c->continued;
 		result = turns_run(&t, error);
 		/* It has asked its model, and waits: other than one that only asks what it is. */
 		if (error->code == ERROR_WAITING)

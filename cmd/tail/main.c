@@ -4,6 +4,8 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "program.h"
@@ -20,6 +22,7 @@
 #include "io/polling.h"
 #include "io/terminal.h"
 #include "json/line_input.h"
+#include "json/writer.h"
 #include "model/cost.h"
 #include "model/follow.h"
 #include "model/listing.h"
@@ -27,6 +30,7 @@
 #include "proc/message.h"
 #include "projection/projection.h"
 #include "storage/served.h"
+#include "storage/session.h"
 #include "tail/printer.h"
 #include "view/progress.h"
 
@@ -40,7 +44,7 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_LIMITS,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_SESSIONS, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_LIMITS,
 	OPT_LOG, OPT_NO_VIEW, OPT_FULL,
 	/* conditions for rules, not options */
 	WITH_RUN, WITH_STDIN, AS_DOCUMENT, JSON_LINES
@@ -49,6 +53,7 @@ enum {
 static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]\n"
+    "awf-tail --sessions [--json]\n"
     "awf-tail --limits [--json]";
 
 static const char *const statuses[] = {
@@ -109,6 +114,8 @@ static const struct option_spec options_table[] = {
 	{ OPT_AS, 0, "as", "NAME", "print another vocabulary, see awf-projections(7)" },
 
 	{ OPTION_SECTION, 0, NULL, NULL, "Seldom needed" },
+	{ OPT_SESSIONS, 0, "sessions", NULL, "list conversations that go on (awf-step --session)",
+	    OPTION_ONLY_SAID },
 	{ OPT_LIMITS, 0, "limits", NULL, "what is used of the limits of awf-limits(5)", OPTION_ONLY_SAID },
 	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
 	    OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },
@@ -151,6 +158,10 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_LIMITS), ~(SAID(OPT_LIMITS) | SAID(OPT_JSON) | SAID(JSON_LINES)), 0, NULL },
 	{ SOME_EVENTS | LIVE | SAID(WITH_RUN) | SAID(WITH_STDIN) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) |
 	    SAID(OPT_EXIT_STATUS) | SAID(OPT_INLINE) | SAID(OPT_DROP), SAID(OPT_LIST), 0, NULL },
+	{ SOME_EVENTS | LIVE | SAID(WITH_RUN) | SAID(WITH_STDIN) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) |
+	    SAID(OPT_EXIT_STATUS) | SAID(OPT_INLINE) | SAID(OPT_DROP) | SAID(OPT_LIST) | SAID(OPT_LINES) |
+	    SAID(OPT_SINCE) | SAID(OPT_CHILDREN) | SAID(OPT_COST) | SAID(OPT_FULL) | SAID(OPT_AS),
+	    SAID(OPT_SESSIONS), 0, NULL },
 };
 
 static bool
@@ -263,7 +274,7 @@ tail_read_options(struct tail *t, int argc, char **argv, struct error *err)
 	/* With -F, a server's latest run is followed, then each run that becomes the latest. */
 	if ((o.said & SAID(OPT_FOREVER)) != 0 && t->at_server && text_ends(t->run, "/@"))
 		o.said &= ~SAID(WITH_RUN);
-	if ((o.said & (SAID(OPT_JSON) | SAID(OPT_LIST))) == SAID(OPT_JSON))
+	if ((o.said & (SAID(OPT_JSON) | SAID(OPT_LIST) | SAID(OPT_SESSIONS))) == SAID(OPT_JSON))
 		o.said |= SAID(JSON_LINES);
 	t->said = o.said;
 	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
@@ -923,6 +934,65 @@ list_runs(struct tail *t, struct error *err)
 	return failed;
 }
 
+/* A line for a session: its name, how many calls have gone on with it, and the last of these. */
+static void
+write_session(const struct tail *t, const char *name, const struct session *s, struct buffer *out)
+{
+	const struct session_call *last = &s->calls[s->count - 1];
+	struct writer w;
+	char id[ID_SIZE];
+	int64_t at = 0;
+	struct tm local;
+	char when[32] = "";
+
+	if (has_option(t, OPT_JSON)) {
+		writer_begin(&w, out);
+		writer_object(&w);
+		writer_member_string(&w, "session", name);
+		writer_member_integer(&w, "calls", (int64_t)s->count);
+		writer_member_string(&w, "at", last->at);
+		writer_member_string(&w, "run_id", last->run_id);
+		writer_member_string(&w, "call", last->call);
+		writer_member_string(&w, "agent", last->agent);
+		writer_object_end(&w);
+		buffer_byte(out, '\n');
+		return;
+	}
+	if (last->at != NULL && clock_parse(last->at, 0, &at) == 0 && clock_local(at, &local) == 0)
+		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+	buffer_format(out, "%-20s  %5zu  %-19s  %-8s  ", name, s->count, when,
+	    storage_short_id(&t->storage, last->run_id, id));
+	text_visible(out, last->agent != NULL ? last->agent : "", last->agent != NULL ? strlen(last->agent) : 0, 0);
+	buffer_byte(out, '\n');
+}
+
+static int
+list_sessions(struct tail *t, struct error *err)
+{
+	struct buffer out = BUFFER_INIT;
+	char **names = NULL;
+	int failed;
+
+	if (storage_locate(&t->storage, err) != 0)
+		return -1;
+	failed = session_names(&t->storage, &names, err);
+	if (failed == 0 && names != NULL && !has_option(t, OPT_JSON))
+		buffer_format(&out, "%-20s  %5s  %-19s  %-8s  %s\n", "SESSION", "CALLS", "LAST", "RUN", "AGENT");
+	for (char **name = names; failed == 0 && name != NULL && *name != NULL; name++) {
+		struct session session;
+
+		failed = session_read(&session, &t->storage, *name, err);
+		if (failed == 0 && session.count > 0)
+			write_session(t, *name, &session, &out);
+		session_leave(&session);
+	}
+	if (failed == 0)
+		failed = has_option(t, OPT_JSON) ? write_json(&out, err) : write_whole(&out, err);
+	list_free(names);
+	buffer_free(&out);
+	return failed;
+}
+
 /* SIGPIPE ends this program at once, as other filters. Other signals first erase the status line on
  * a terminal. */
 static void
@@ -1075,7 +1145,7 @@ main(int argc, char **argv)
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
 	if ((has_option(t, OPT_LIMITS) && run_limits(t, &err) != 0) || (has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
-	    (has_option(t, OPT_LIST) ? list_runs(t, &err) : tail_show_runs(t, &err)) != 0)
+	    (has_option(t, OPT_SESSIONS) ? list_sessions(t, &err) : has_option(t, OPT_LIST) ? list_runs(t, &err) : tail_show_runs(t, &err)) != 0)
 		status = tail_print_error(&err);
 	else
 		status = status_of(t);

@@ -29,10 +29,13 @@
 #include "io/copytree.h"
 #include "io/file.h"
 #include "io/lock.h"
+#include "model/model.h"
 #include "model/summary.h"
 #include "storage/audit.h"
+#include "storage/mailbox.h"
 #include "storage/origin.h"
 #include "storage/run_lock.h"
+#include "storage/session.h"
 #include "transcript/layout.h"
 #include "transcript/sync_mode.h"
 #include "transcript/torn.h"
@@ -205,6 +208,49 @@ prune_find_run(const struct pruner *p, const char *run_id)
 	return at != NULL ? *at : NO_RUN;
 }
 
+/* Keeps the run of the latest completed call of a session: the next call goes on with it. */
+static int
+prune_keep_session(struct pruner *p, const char *name, struct error *err)
+{
+	struct session session;
+	bool kept = false;
+
+	if (session_read(&session, p->storage, name, err) != 0) {
+		session_leave(&session);
+		return -1;
+	}
+	for (size_t i = session.count; !kept && i-- > 0;) {
+		const struct session_call *call = &session.calls[i];
+		size_t at = prune_find_run(p, call->run_id);
+		char *path = storage_transcript(p->storage, call->run_id);
+		struct error ignored;
+		struct model m;
+
+		model_begin(&m, MODEL_EVENTS);
+		if (at != NO_RUN && !p->runs[at].pruned && model_read_file(&m, path, &ignored) == 0)
+			for (const struct model_call *c = m.first; c != NULL && !kept; c = c->next)
+				kept = c->state == CALL_SUCCEEDED && strcmp(c->id, call->call) == 0;
+		if (kept)
+			p->runs[at].protected = true;
+		model_free(&m);
+		free(path);
+	}
+	session_leave(&session);
+	return 0;
+}
+
+static int
+prune_keep_sessions(struct pruner *p, struct error *err)
+{
+	char **names = NULL;
+	int failed = session_names(p->storage, &names, err);
+
+	for (char **name = names; failed == 0 && name != NULL && *name != NULL; name++)
+		failed = prune_keep_session(p, *name, err);
+	list_free(names);
+	return failed;
+}
+
 /* Finds the runs and replays, and the root of each. */
 static int
 prune_load_runs(struct pruner *p, struct error *err)
@@ -217,6 +263,8 @@ prune_load_runs(struct pruner *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		map_put(&p->index, p->runs[i].run_id, ID_SIZE - 1, i);
 
+	if (!p->spec->sessions && prune_keep_sessions(p, err) != 0)
+		return -1;
 	/* Keep runs that are being replayed. */
 	for (size_t i = 0; i < p->replay_count; i++) {
 		const struct storage place = { .root = p->replays[i].place };
@@ -261,6 +309,7 @@ run_parts(const struct pruner *p, const char *run_id)
 	list_take(&parts, storage_blobs(p->storage, run_id));
 	list_take(&parts, memory_format("%s.part", input));
 	list_take(&parts, input);
+	list_take(&parts, mailbox_path(p->storage, run_id));
 	list_take(&parts, storage_snapshot(p->storage, run_id));
 	list_take(&parts, path_join(incoming, run_id));
 	for (size_t i = 0; i < p->replay_count; i++)

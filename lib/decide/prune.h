@@ -48,6 +48,7 @@ struct prune_spec {
 	                         to none */
 	const char *spared;   /* a run to keep; NULL: none */
 	bool own;             /* only runs that were not recorded elsewhere (storage/origin.h) */
+	bool sessions;        /* also runs with whose conversation a session goes on */
 	bool dry;             /* only report what would be removed */
 	void (*told)(const struct pruned *run);   /* called for each removed run; NULL */
 	/* Called before a root and the runs inside it are removed, with their locks held. paths:

@@ -31,6 +31,7 @@
 #include "providers/provider_find.h"
 #include "workspace/unreviewed.h"
 
+#define COMPACT_KEEP 20 /* messages */
 #define DEFAULT_MAX_TURNS 30
 #define DEFAULT_STUCK_AFTER 5
 #define DEFAULT_OUTPUT_REPAIRS 2
@@ -93,6 +94,45 @@ read_empty(const struct definition *d, const struct definition_key *key, json_t 
 	if (text == NULL || (strcmp(text, "accept") != 0 && strcmp(text, "error") != 0))
 		return definition_fail(d, key->name, err, "expected accept or error");
 	((struct agent *)object)->answer.may_be_empty = strcmp(text, "accept") == 0;
+	return 0;
+}
+
+/* A number, or a text such as 100k. */
+static bool
+read_tokens(const json_t *value, int64_t *tokens)
+{
+	const char *text = json_string_value(value);
+	char *end;
+
+	if (json_is_integer(value)) {
+		*tokens = json_integer_value(value);
+		return *tokens > 0;
+	}
+	if (text == NULL || *text < '0' || *text > '9')
+		return false;
+	*tokens = strtoll(text, &end, 10);
+	if (*tokens > INT_MAX)
+		return false;
+	*tokens *= *end == 'k' ? 1000 : *end == 'M' ? 1000000 : 1;
+	end += *end == 'k' || *end == 'M';
+	return *end == '\0' && *tokens > 0;
+}
+
+static int
+read_compact(const struct definition *d, const struct definition_key *key, json_t *value,
+    void *object, struct error *err)
+{
+	struct agent *a = object;
+	const json_t *keep = json_object_get(value, "keep");
+	const size_t known = (json_object_get(value, "at") != NULL ? (size_t)1 : 0) + (keep != NULL ? (size_t)1 : 0);
+
+	if (!json_is_object(value) || json_object_size(value) != known ||
+	    !read_tokens(json_object_get(value, "at"), &a->limits.compact_at) ||
+	    (keep != NULL && (!json_is_integer(keep) || json_integer_value(keep) < 1)))
+		return definition_fail(d, key->name, err,
+		    "expected {at: TOKENS, keep: MESSAGES}, such as {at: 100k, keep: 20}");
+	if (keep != NULL)
+		a->limits.compact_keep = json_integer_value(keep);
 	return 0;
 }
 
@@ -255,6 +295,7 @@ static const struct definition_key keys[] = {
 	{ "output_schema", read_output_schema, 0, 0, 0 },
 	{ "empty", read_empty, 0, 0, 0 },
 	{ "output_repairs", definition_integer, MEMBER(answer.repairs), 0, INT_MAX },
+	{ "compact", read_compact, 0, 0, 0 },
 	{ "continue_from", definition_text, MEMBER(continue_from), 0, 0 },
 	{ "fallback", fallback_read, MEMBER(fallback), 0, 0 },
 	{ "handoffs", read_handoffs, MEMBER(handoffs), 0, 0 },
@@ -302,6 +343,7 @@ agent_begin(struct agent *a)
 	a->tools = memory_zero(1, sizeof *a->tools);
 	a->limits.max_turns = DEFAULT_MAX_TURNS;
 	a->limits.stuck_after = DEFAULT_STUCK_AFTER;
+	a->limits.compact_keep = COMPACT_KEEP;
 	a->limits.before_turn_ms = BEFORE_TURN_LIMIT_MS;
 	a->answer.repairs = DEFAULT_OUTPUT_REPAIRS;
 }

@@ -42,6 +42,9 @@ struct agent {
 		int64_t max_tokens_total;  /* 0: no limit */
 		int64_t timeout_ms;        /* 0: none */
 		int64_t before_turn_ms;    /* time limit of the command before_turn; 0: none */
+		int64_t compact_at;        /* tokens of its conversation above which old messages are replaced
+		                              by a summary; 0: never */
+		int64_t compact_keep;      /* messages that are kept then */
 		struct approvals approvals; /* calls of tools that a person is asked about */
 	} limits;                     /* limits of its work */
 	char *stop_tool;           /* tool of stop_when, whose input is the result; it may be one of

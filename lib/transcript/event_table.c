@@ -247,6 +247,16 @@ static const struct event_member endpoint_members[] = {
 static const struct event_shape endpoint_shape = SHAPE(endpoint_members, "endpoint", "an endpoint",
     "The server of a model, awf-endpoint(5).", false);
 
+static const struct event_member session_members[] = {
+	MEMBER(KEY_NAME, TEXT, REQUIRED),
+	MEMBER(KEY_RUN_ID, UUID, NULLABLE),
+	MEMBER(KEY_EVENT_ID, UUID, NULLABLE),
+	MEMBER(KEY_SHA256, DIGEST, NULLABLE),
+	MEMBER(KEY_CONVERSATION, TEXT, NULLABLE),
+};
+static const struct event_shape session_shape = SHAPE(session_members, "session", "a session",
+    "The session of an agent's call, and the end of the call with whose conversation it goes on.", false);
+
 static const struct event_member step_started_members[] = {
 	CALL_MEMBERS,
 	MEMBER(KEY_ATTEMPT, POSITIVE, NULLABLE | FIXED),
@@ -269,6 +279,7 @@ static const struct event_member step_started_members[] = {
 	SHAPED(KEY_ENDPOINT, OBJECT, NULLABLE, endpoint_shape),
 	SHAPED(KEY_ENDPOINTS, OBJECT, NULLABLE | LIST, endpoint_shape),
 	MEMBER(KEY_TOOL, TEXT, NULLABLE),
+	SHAPED(KEY_SESSION, OBJECT, NULLABLE, session_shape),
 	SHAPED(KEY_PHASE, OBJECT, NULLABLE, phase_shape),
 	MEMBER(KEY_STRATEGY, TEXT, NULLABLE),
 	MEMBER(KEY_TIMEOUT_MS, COUNT, NULLABLE),
@@ -359,6 +370,21 @@ static const struct event_member response_members[] = {
 static const struct event_shape response_shape = SHAPE(response_members, "response",
     "a response", "What the program got, byte for byte.", false);
 
+static const struct event_member told_members[] = {
+	MEMBER(KEY_ID, UUID, REQUIRED),
+	MEMBER(KEY_BY, TEXT, REQUIRED),
+	MEMBER(KEY_AT, TIME, NULLABLE),
+};
+static const struct event_shape told_shape = SHAPE(told_members, "told", "what was told",
+    "Who has told the agent this while it worked, and when.", false);
+
+static const struct event_member compact_members[] = {
+	MEMBER(KEY_REPLACED, COUNT, REQUIRED),
+	MEMBER(KEY_KEPT, COUNT, REQUIRED),
+};
+static const struct event_shape compact_shape = SHAPE(compact_members, "compact", "a compaction",
+    "How many messages of the conversation a summary has replaced, and how many are kept after it.", false);
+
 static const struct event_member message_user_members[] = {
 	WORD(KEY_ROLE, REQUIRED | FIXED, "user"),
 	SHAPED(KEY_BLOCKS, OBJECT, REQUIRED | LIST, block_shape),
@@ -370,6 +396,8 @@ static const struct event_member message_user_members[] = {
 	MEMBER(KEY_AGENT, TEXT, NULLABLE),
 	MEMBER(KEY_HANDOFF, OBJECT, NULLABLE),
 	MEMBER(KEY_BEFORE_TURN, OBJECT, NULLABLE),
+	SHAPED(KEY_TOLD, OBJECT, NULLABLE, told_shape),
+	SHAPED(KEY_COMPACT, OBJECT, NULLABLE, compact_shape),
 	MEMBER(KEY_PROVIDER, TEXT, NULLABLE),
 	MEMBER(KEY_MODEL, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_SHA256, DIGEST, NULLABLE),
@@ -396,6 +424,7 @@ static const struct event_member message_assistant_members[] = {
 	MEMBER(KEY_PARAMS_NOTE, TEXT, NULLABLE),
 	MEMBER(KEY_REQUEST_ID, TEXT, NULLABLE),
 	MEMBER(KEY_PARTIAL, BOOL, NULLABLE),
+	MEMBER(KEY_COMPACT, BOOL, NULLABLE),
 	MEMBER(KEY_RETRY, OBJECT, NULLABLE),
 	MEMBER(KEY_DELAY_MS, COUNT, NULLABLE),
 	MEMBER(KEY_WAIT, OBJECT, NULLABLE),
@@ -496,7 +525,7 @@ const struct event_shape *const event_shapes[] = {
 	&error_shape, &link_shape,
 	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
 	&phase_shape,
-	&question_shape, &pending_shape, &approval_shape,
+	&question_shape, &pending_shape, &approval_shape, &told_shape, &session_shape, &compact_shape,
 	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

@@ -24,6 +24,7 @@ struct conversation {
 	char *session, *provider;
 	char *model, *turn_model; /* that is asked; in this turn, if a program chose another */
 	char *asked;             /* the provider of the agent that has the conversation */
+	struct continuation before; /* with which it goes on, of a call of a session */
 	struct buffer messages;  /* elements of a JSON array */
 	char **from;             /* who gave each of these, as in struct continuation */
 	struct buffer results;   /* blocks of tool results, to be put before the next message */
@@ -39,6 +40,7 @@ struct noted {
 /* The calls of one path, and the sessions of all paths. */
 struct search {
 	const char *path, *blobs;
+	const char *call;           /* the only call that counts; NULL: all of the path do */
 	struct conversation *list;
 	size_t count;
 	struct map by_start;        /* event of a call's start → its conversation */
@@ -134,6 +136,36 @@ giver_of(struct conversation *c, const struct event_view *e)
 	return from;
 }
 
+static void join_before(struct conversation *c);
+
+/* A summary replaces all messages but the last. */
+static void
+compact_conversation(struct conversation *c, const struct event_view *e, const struct buffer *blocks)
+{
+	struct buffer out = BUFFER_INIT;
+	long long kept = 0;
+	char **from = NULL;
+	size_t count = 0;
+
+	join_before(c);
+	buffer_free(&c->before.messages);
+	list_free(c->before.from);
+	c->before.from = NULL;
+	while (c->from != NULL && c->from[count] != NULL)
+		count++;
+	span_integer(span_path(e->payload, KEY_COMPACT, KEY_KEPT, NULL), &kept);
+	if (kept < 0 || (size_t)kept > count)
+		kept = (long long)count;
+	compact_messages(&c->messages, (size_t)kept, span_of(blocks->data, blocks->len), &out);
+	list_add(&from, "");
+	for (size_t i = count - (size_t)kept; i < count; i++)
+		list_add(&from, c->from[i]);
+	forget_messages(c);
+	buffer_free(&c->messages);
+	c->messages = out;
+	c->from = from;
+}
+
 static void
 conversation_add_message(struct conversation *c, const struct event_view *e)
 {
@@ -155,7 +187,8 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 	}
 	/* A call that was made again asks anew. What else is recorded of its first turn, such as
 	 * a change of it, has no blocks. */
-	if (!answer && span_element(said, 0).at != NULL &&
+	if (!answer && span_element(said, 0).at != NULL && span_member(e->payload, KEY_TOLD).at == NULL &&
+	    span_member(e->payload, KEY_COMPACT).at == NULL &&
 	    span_integer(span_member(e->payload, KEY_TURN), &turn) && turn == 0) {
 		forget_messages(c);
 		buffer_clear(&c->results);
@@ -178,6 +211,11 @@ conversation_add_message(struct conversation *c, const struct event_view *e)
 		c->lacks = c->lacks || span_type(span_member(block.value, KEY_DATA)) == '0';
 	}
 	add_results(c);
+	if (!answer && span_type(span_member(e->payload, KEY_COMPACT)) == 'o') {
+		compact_conversation(c, e, &blocks);
+		buffer_free(&blocks);
+		return;
+	}
 	add_message(c, answer ? "assistant" : "user", &blocks, answer ? giver_of(c, e) : NULL);
 	buffer_free(&blocks);
 }
@@ -241,6 +279,44 @@ note_session(struct search *s, const struct event_view *e)
 	buffer_append(&s->noted[at].raw, raw.at, raw.len);
 }
 
+/* A call of a session begins with the messages that its start has. */
+static void
+begin_after(struct conversation *c, struct span recorded)
+{
+	struct buffer text = BUFFER_INIT;
+
+	if (recorded.at == NULL)
+		return;
+	span_decode(recorded, &text);
+	if (continuation_restore(&c->before, span_of(buffer_string(&text), text.len)) == -1)
+		c->lacks = true;
+	buffer_free(&text);
+}
+
+/* Puts what was before the call's own messages in front of them. */
+static void
+join_before(struct conversation *c)
+{
+	struct buffer all = BUFFER_INIT;
+	char **from = NULL;
+
+	if (c->before.messages.len == 0)
+		return;
+	buffer_append(&all, c->before.messages.data, c->before.messages.len);
+	if (c->messages.len > 0) {
+		buffer_byte(&all, ',');
+		buffer_append(&all, c->messages.data, c->messages.len);
+	}
+	for (char *const *each = c->before.from; each != NULL && *each != NULL; each++)
+		list_add(&from, *each);
+	for (char *const *each = c->from; each != NULL && *each != NULL; each++)
+		list_add(&from, *each);
+	forget_messages(c);
+	buffer_free(&c->messages);
+	c->messages = all;
+	c->from = from;
+}
+
 /* Reads an event of the path, or an answer, with the values of its blobs. */
 static int
 conversation_add_event(void *context, const struct placed *p, struct error *err)
@@ -277,6 +353,7 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 				.provider = span_text(span_member(e.payload, KEY_PROVIDER)),
 				.asked = span_text(span_member(e.payload, KEY_PROVIDER)),
 				.model = span_text(span_member(e.payload, KEY_MODEL)) };
+			begin_after(&s->list[at], span_path(e.payload, KEY_SESSION, KEY_CONVERSATION, NULL));
 		}
 		map_put(&s->by_start, (const char *)&p->call->start, sizeof p->call->start, at);
 	} else if (e.type == EVENT_STEP_COMPLETED) {
@@ -284,7 +361,8 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 		struct span reused = span_member(e.payload, KEY_REUSED_FROM);
 		bool taken = span_type(reused) == 's';
 
-		if (span_type(span_member(e.payload, KEY_ERROR)) != 'o' &&
+		if ((s->call == NULL || span_is(span_member(e.payload, KEY_CALL), s->call)) &&
+		    span_type(span_member(e.payload, KEY_ERROR)) != 'o' &&
 		    span_type(span_member(e.payload, KEY_SKIPPED)) != 's') {
 			s->latest = conversation_of(s, taken ? model_call_of(p->run, reused) : p->call);
 			event_copy_id(taken ? reused : e.event_id, s->completed);
@@ -300,10 +378,10 @@ conversation_add_event(void *context, const struct placed *p, struct error *err)
 }
 
 int
-continuation_find(struct continuation *c, const struct transcript *transcript,
-    const char *path, struct error *err)
+continuation_find(struct continuation *c, const char *transcript, const char *blobs,
+    const char *path, const char *call, struct error *err)
 {
-	struct search s = { .path = path, .blobs = transcript->blobs, .latest = NONE };
+	struct search s = { .path = path, .blobs = blobs, .call = call, .latest = NONE };
 	struct model m;
 	int result;
 
@@ -311,7 +389,7 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 	model_begin(&m, MODEL_EVENTS);
 	m.watch = conversation_add_event;
 	m.context = &s;
-	result = model_read_file(&m, transcript->path, err);
+	result = model_read_file(&m, transcript, err);
 	model_free(&m);
 	if (result == 0 && s.completed[0] == '\0')
 		result = error_set(err, ERROR_INVALID_INPUT, NULL,
@@ -322,12 +400,13 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		struct conversation *found = &s.list[s.latest];
 
 		add_results(found);
+		join_before(found);
 		c->session = found->session;
 		c->provider = found->provider;
 		c->messages = found->messages;
 		c->from = found->from;
 		c->lacks = found->lacks;
-		*found = (struct conversation){ .results = found->results, .asked = found->asked,
+		*found = (struct conversation){ .results = found->results, .before = found->before, .asked = found->asked,
 		    .model = found->model, .turn_model = found->turn_model };
 	}
 	if (c->session != NULL) {
@@ -343,6 +422,7 @@ continuation_find(struct continuation *c, const struct transcript *transcript,
 		free(s.list[i].asked);
 		free(s.list[i].model);
 		free(s.list[i].turn_model);
+		continuation_free(&s.list[i].before);
 		forget_messages(&s.list[i]);
 		buffer_free(&s.list[i].messages);
 		buffer_free(&s.list[i].results);
@@ -367,4 +447,57 @@ continuation_free(struct continuation *c)
 	buffer_free(&c->messages);
 	list_free(c->from);
 	*c = (struct continuation){ .session = NULL };
+}
+
+/* ---- as text ---- */
+
+void
+continuation_write(const struct continuation *c, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, KEY_PROVIDER, c->provider);
+	writer_member_string(&w, KEY_SESSION_ID, c->session);
+	writer_member_buffer(&w, KEY_RAW, &c->raw);
+	writer_member_array(&w, KEY_FROM);
+	for (char *const *from = c->from; from != NULL && *from != NULL; from++)
+		writer_string(&w, *from);
+	writer_array_end(&w);
+	writer_member_array(&w, KEY_MESSAGES);
+	if (c->messages.len > 0)
+		writer_raw(&w, c->messages.data, c->messages.len);
+	writer_array_end(&w);
+	writer_object_end(&w);
+}
+
+int
+continuation_restore(struct continuation *c, struct span text)
+{
+	struct span messages, raw;
+	size_t bad, count = 0, givers = 0;
+
+	*c = (struct continuation){ .session = NULL };
+	if (scan_check(text.at, text.len, &bad) != NULL)
+		return -1;
+	messages = span_member(text, KEY_MESSAGES);
+	raw = span_member(text, KEY_RAW);
+	if (span_type(messages) != 'a')
+		return -1;
+	for (struct span_walk each = span_walk(messages); span_next(&each); count++) {
+		if (count > 0)
+			buffer_byte(&c->messages, ',');
+		buffer_append(&c->messages, each.value.at, each.value.len);
+	}
+	for (struct span_walk each = span_walk(span_member(text, KEY_FROM)); span_next(&each); givers++) {
+		char *from = span_text(each.value);
+
+		list_take(&c->from, from != NULL ? from : memory_text(""));
+	}
+	c->provider = span_text(span_member(text, KEY_PROVIDER));
+	c->session = span_text(span_member(text, KEY_SESSION_ID));
+	if (raw.at != NULL)
+		buffer_append(&c->raw, raw.at, raw.len);
+	return count == givers ? 0 : -1;
 }

@@ -1,6 +1,6 @@
 /*
- * Continuation (continue_from in an agent file): the conversation of the latest completed call of
- * a step in this run, from any attempt. If the same agent CLI answered that call, it continues its
+ * Continuation (continue_from in an agent file, awf-step --session): the conversation of the latest
+ * completed call of a step in a run, from any attempt. If the same agent CLI answered that call, it continues its
  * session by the session's id; any other provider gets the recorded messages.
  */
 #ifndef AWF_TURN_CONTINUATION_H
@@ -11,7 +11,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
-#include "transcript/transcript.h"
+#include "json/scan.h"
 
 struct continuation {
 	char *session;           /* NULL: its answers told none */
@@ -25,10 +25,13 @@ struct continuation {
 	char completed[ID_SIZE]; /* event id of the step.completed with its result */
 };
 
-/* Reads the transcript for the step of this path. 0, or -1: ERROR_INVALID_INPUT if no call
- * of it has completed. Free it either way. */
-int continuation_find(struct continuation *c, const struct transcript *transcript,
-    const char *path, struct error *err);
+/* Reads a transcript for the step of this path; call: only for the call of this id (NULL: for all
+ * of the step). 0, or -1: ERROR_INVALID_INPUT if none has completed. Free it either way. */
+int continuation_find(struct continuation *c, const char *transcript, const char *blobs,
+    const char *path, const char *call, struct error *err);
+/* The conversation as a JSON object, and the same from that; -1: it is none. */
+void continuation_write(const struct continuation *c, struct buffer *out);
+int continuation_restore(struct continuation *c, struct span text);
 void continuation_free(struct continuation *c);
 
 #endif

@@ -9,7 +9,8 @@
  *     phases.c        the part of the work that is given
  *     loop_offer.c    what the model may call
  *     loop_ask.c      asks the model, within what it may cost
- *     loop_before.c   asks what is to be changed in a turn
+ *     loop_before.c   what comes before a turn: what people have told the agent, and what a
+ *                     before_turn program changes
  *     turn.c          a turn in order, the result, and who goes on
  */
 #ifndef AWF_TURN_LOOP_H
@@ -27,6 +28,7 @@
 #include "providers/held.h"
 #include "providers/provider.h"
 #include "providers/throttle.h"
+#include "storage/mailbox.h"
 #include "turn/change.h"
 #include "turn/control.h"
 #include "turn/emitted.h"
@@ -62,6 +64,7 @@ struct loop {
 	struct turns *turns;
 	const struct member *lead;     /* who began */
 	int64_t deadline;              /* of the whole call */
+	const char *call_id, *call_started; /* the call itself, whichever phase goes on */
 
 	/* What the agent that has the conversation may call, and what it works on. */
 	struct {
@@ -75,6 +78,7 @@ struct loop {
 	struct phases phases;          /* of an agent that has any */
 	struct live_writer live;       /* what its model is writing, for who looks on */
 	struct throttle throttle;      /* what it holds of its provider's limits while it is asked */
+	struct mailbox mailbox;        /* what people tell the agent while it works */
 	struct held held;              /* the request that is asked, among those of the same model */
 
 	/* The state of the conversation. */
@@ -91,6 +95,9 @@ struct loop {
 		int64_t same_calls;        /* and how many turns in a row have called the same */
 		int64_t repairs;           /* of the result: how often it was refused */
 		struct usage usage;
+		int64_t tokens;            /* of the conversation with its last answer, as the API counts; 0:
+		                              none yet */
+		size_t tokens_len;         /* length of the messages then */
 		int64_t cost;              /* of the turns so far, where there is a limit */
 	} conversation;
 
@@ -178,10 +185,12 @@ struct user_message {
 		MESSAGE_HANDOFF, /* what the agent that goes on is given, beside the conversation */
 		MESSAGE_CHANGE,  /* what a before_turn program makes of the turn */
 		MESSAGE_TOOLS,   /* the servers have other tools from this turn on */
-		MESSAGE_TEXT     /* one text, before the next turn */
+		MESSAGE_TEXT,    /* one text, before the next turn */
+		MESSAGE_WORD     /* one that a person has told the agent, before this turn */
 	} kind;
 	const struct agent *from;  /* who hands over */
 	const struct buffer *text;
+	const struct word *word;
 };
 int loop_record_user(const struct loop *l, const struct user_message *m, struct error *err);
 /* turn.answer, whose event's id becomes id; or turn.partial.blocks, if the answer was cut off, with
@@ -199,6 +208,8 @@ int loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE]
     struct error *err);
 /* What ended the recorded call ends this one, as there is nothing more of it. Returns -1. */
 int loop_recorded_end(struct loop *l, struct error *err);
+/* Whether this turn has a recorded answer that stands: the model is not asked. */
+bool loop_is_answered(const struct loop *l);
 /* Whether the recorded call went on to another turn after this one. */
 bool loop_went_on(const struct loop *l);
 /* The recorded message of the user that the call began with; NULL: there is none. */
@@ -244,8 +255,33 @@ int loop_run_tool(struct loop *l, struct span name, struct span input, struct bu
  * none. A replay runs them anew, or takes their results, as of any tool. */
 int loop_repeat_tools(struct loop *l, const struct recalled_event *answer, struct error *err);
 
-/* ---- loop_before.c: asks the agent's before_turn program; turn.change, or the call's end ---- */
+/* Asks for something that is no answer of a turn, with the tries of a request, and records it as a
+ * message of the assistant that nothing follows (compact). turn.answer is it. */
+int loop_ask_aside(struct loop *l, struct request *request, struct error *err);
 
+/* ---- loop_compact.c ---- */
+
+/* Replaces old messages by a summary, if the conversation has come to the agent's limit: that of the
+ * record, or one that the model makes. CONTINUES, or FAILED. */
+int loop_compact(struct loop *l, struct error *err);
+/* The messages of which the last `kept` are kept, after a message of the user with these blocks:
+ * the inside of a JSON array. Thoughts that are bound to what was before them are left out. */
+void compact_messages(const struct buffer *messages, size_t kept, struct span blocks,
+    struct buffer *out);
+
+/* ---- loop_before.c ---- */
+
+/* The recorded word of a person that follows the event before; NULL: there is none. */
+const struct recalled_event *loop_recorded_word(const struct loop *l);
+/* Adds what people have told the agent since the last turn, each word as a message of the user:
+ * first the recorded ones, then, if the model is to be asked, new ones. CONTINUES, or FAILED. */
+int loop_hear(struct loop *l, struct error *err);
+/* Whether the agent, which has its result, was told something else meanwhile, and goes on with
+ * another turn. If not, nothing can be told to it any more. */
+bool loop_is_told_more(struct loop *l);
+/* Warns of words that came too late to be read. */
+void loop_leave_mailbox(struct loop *l);
+/* Asks the agent's before_turn program: turn.change, or the call's end. */
 int loop_before_turn(struct loop *l, struct error *err);
 
 #endif

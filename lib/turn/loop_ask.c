@@ -329,6 +329,48 @@ loop_try(struct loop *l, const struct buffer *request, int tried, struct error *
 }
 
 int
+loop_ask_aside(struct loop *l, struct request *request, struct error *err)
+{
+	struct turns *t = l->turns;
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int status;
+
+	for (int tried = 1; loop_try(l, &request->text, tried, err) != 0; tried++) {
+		const int64_t asked_ms = l->turn.answer.retry_after_ms;
+		const int64_t delay = retry_delay_within(t->retry, tried, asked_ms,
+		    t->deadline == 0 ? INT64_MAX : t->deadline - clock_monotonic());
+
+		held_leave(&l->held, err->code, asked_ms > 0 ? asked_ms : delay);
+		loop_partial_clear(l);
+		if (!l->turn.asked || !retry_wanted(t->retry, err->code, tried) ||
+		    interrupts_sleep(t->interrupts, delay, err) == -1)
+			return -1;
+	}
+	held_leave(&l->held, ERROR_NONE, 0);
+	loop_partial_clear(l);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_ROLE, "assistant");
+	writer_member_array(&w, KEY_BLOCKS);
+	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);)
+		loop_write_block(&w, block.value);
+	writer_array_end(&w);
+	writer_member_span(&w, KEY_MODEL, l->turn.answer.model);
+	writer_member_span(&w, KEY_USAGE, l->turn.answer.usage);
+	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - l->turn.began);
+	writer_member_integer(&w, KEY_TURN, l->turn.number);
+	writer_member_string(&w, KEY_REQUEST_SHA256, request->sha256);
+	writer_member_bool(&w, KEY_PARTIAL, true);
+	writer_member_bool(&w, KEY_COMPACT, true);
+	writer_object_end(&w);
+	status = call_aside(t->call, EVENT_MESSAGE_ASSISTANT, NULL, t->call->last,
+	    span_of(payload.data, payload.len), err);
+	buffer_free(&payload);
+	return status == -1 ? -1 : loop_count_answer(l, false, err);
+}
+
+int
 loop_ask(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {
 	struct turns *t = l->turns;

@@ -1,4 +1,8 @@
 /*
+ * Words of people come from the run's mailbox. Each becomes an event before the turn, which is all
+ * that a resume and a replay go by: a word whose event is recorded is not read from the mailbox
+ * again.
+ *
  * Runs the before_turn program before each turn; its answer is an event, and later events follow
  * it. A resumed call takes the recorded answer; a replay runs the program again and compares.
  */
@@ -7,10 +11,147 @@
 
 #include "definitions/trust.h"
 #include "json/writer.h"
+#include "proc/message.h"
 #include "proc/subprocess.h"
 #include "transcript/event_keys.h"
 #include "turn/loop.h"
 #include "turn/toolrun.h"
+
+/* ---- what people tell ---- */
+
+const struct recalled_event *
+loop_recorded_word(const struct loop *l)
+{
+	const struct turns *t = l->turns;
+	const struct recalled_event *e = t->recalled == NULL ? NULL :
+	    recalled_effect(t->recalled, t->call->last, EVENT_MESSAGE_USER);
+
+	return e != NULL && span_member(e->view.payload, KEY_TOLD).at != NULL ? e : NULL;
+}
+
+static void
+add_word(struct loop *l, struct span text)
+{
+	struct buffer block = BUFFER_INIT;
+	struct writer w;
+
+	writer_begin(&w, &block);
+	loop_write_text(&w, text, NULL);
+	loop_add_message(l, "user", block.data, block.len);
+	buffer_free(&block);
+}
+
+/* Adds the words that are recorded before this turn: a resume takes them over, a replay records
+ * them again. */
+static int
+hear_recorded(struct loop *l, struct error *err)
+{
+	const struct turns *t = l->turns;
+	const struct recalled_event *e;
+
+	while ((e = loop_recorded_word(l)) != NULL) {
+		struct buffer text = BUFFER_INIT;
+
+		span_decode(span_member(span_element(span_member(e->view.payload, KEY_BLOCKS), 0), KEY_TEXT),
+		    &text);
+		add_word(l, span_of(buffer_string(&text), text.len));
+		buffer_free(&text);
+		if (!recalled_replays(t->recalled))
+			call_follow_recorded(t->call, e->id, t->started);
+		else if (turns_repeat(t, (struct recalled_event *)e, err) == -1)
+			return FAILED;
+	}
+	return CONTINUES;
+}
+
+/* Whether a word is in the record already. */
+static bool
+is_heard(const struct loop *l, const char *id)
+{
+	const struct recalled *r = l->turns->recalled;
+	bool heard = false;
+
+	for (size_t i = 0; r != NULL && !heard && i < r->event_count; i++)
+		heard = r->events[i].view.type == EVENT_MESSAGE_USER &&
+		    span_is(span_path(r->events[i].view.payload, KEY_TOLD, KEY_ID, NULL), id);
+	return heard;
+}
+
+/* Adds the words to the list, without those that are recorded. */
+static int
+read_words(struct loop *l, struct error *err)
+{
+	struct mailbox *m = &l->mailbox;
+	size_t kept = 0;
+
+	if (mailbox_read(m, l->call_id, err) == -1)
+		return -1;
+	for (size_t i = 0; i < m->count; i++)
+		if (is_heard(l, m->list[i].id))
+			word_free(&m->list[i]);
+		else
+			m->list[kept++] = m->list[i];
+	m->count = kept;
+	return 0;
+}
+
+int
+loop_hear(struct loop *l, struct error *err)
+{
+	/* A pause is in the middle of an answer: nothing can stand there. */
+	const bool paused = l->turn.number > 0 && span_is(l->turn.answer.stop_reason, "pause");
+
+	if (hear_recorded(l, err) == FAILED)
+		return FAILED;
+	if (recalled_replays(l->turns->recalled) || loop_is_answered(l) || paused)
+		return CONTINUES;
+	if (read_words(l, err) == -1)
+		return FAILED;
+	while (l->mailbox.count > 0) {
+		struct word word;
+		const struct user_message message = { .kind = MESSAGE_WORD, .word = &word };
+		int failed;
+
+		mailbox_take(&l->mailbox, &word);
+		add_word(l, span_of(word.text, strlen(word.text)));
+		failed = loop_record_user(l, &message, err);
+		word_free(&word);
+		if (failed == -1)
+			return FAILED;
+	}
+	return CONTINUES;
+}
+
+bool
+loop_is_told_more(struct loop *l)
+{
+	const struct turns *t = l->turns;
+	const int64_t most = t->member->agent.limits.max_turns;
+	struct error ignored;
+
+	if (loop_recorded_word(l) != NULL)
+		return true;
+	/* With no turn left, or the last phase over, the result stands. */
+	if (recalled_replays(t->recalled) || phases_given(l) || (most != 0 && l->turn.number + 1 >= most))
+		return false;
+	return read_words(l, &ignored) == 0 && (l->mailbox.count > 0 ||
+	    mailbox_close(&l->mailbox, l->call_id, l->call_started, &ignored) == 1);
+}
+
+void
+loop_leave_mailbox(struct loop *l)
+{
+	struct error ignored;
+
+	if (recalled_replays(l->turns->recalled) || read_words(l, &ignored) == -1 ||
+	    mailbox_close(&l->mailbox, l->call_id, l->call_started, &ignored) != 1)
+		return;
+	for (size_t i = 0; i < l->mailbox.count; i++)
+		message_print("awf-step", "%s: what %s told it came too late, and was not read",
+		    l->call_id, l->mailbox.list[i].by);
+}
+
+/* ---- the program ---- */
 
 static int
 read_change(struct loop *l, struct span answer, struct error *err)

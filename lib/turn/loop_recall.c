@@ -138,6 +138,15 @@ failed_with(const struct loop *l, const struct recalled_event *answer)
 	return !span_is(span_member(answer->view.payload, KEY_STOP_REASON), "pause");
 }
 
+bool
+loop_is_answered(const struct loop *l)
+{
+	const struct recalled *r = l->turns->recalled;
+	const struct recalled_event *e = r == NULL ? NULL : recalled_answer(r, l->turn.number);
+
+	return e != NULL && (recalled_replays(r) || !failed_with(l, e));
+}
+
 int
 loop_recall_answer(struct loop *l, struct request *request, char id[ID_SIZE], struct error *err)
 {

@@ -95,6 +95,8 @@ loop_record_user(const struct loop *l, const struct user_message *m, struct erro
 		loop_write_prompt(&w, l, "router");
 	} else if (m->kind == MESSAGE_TEXT) {
 		loop_write_text(&w, span_of(m->text->data, m->text->len), "router");
+	} else if (m->kind == MESSAGE_WORD) {
+		loop_write_text(&w, span_of(m->word->text, strlen(m->word->text)), "router");
 	}
 	writer_array_end(&w);
 	write_agent(&w, l);
@@ -109,6 +111,13 @@ loop_record_user(const struct loop *l, const struct user_message *m, struct erro
 	}
 	if (m->kind == MESSAGE_CHANGE)
 		writer_member_buffer(&w, KEY_BEFORE_TURN, &l->turn.change.text);
+	if (m->kind == MESSAGE_WORD) {
+		writer_member_object(&w, KEY_TOLD);
+		writer_member_string(&w, KEY_ID, m->word->id);
+		writer_member_string(&w, KEY_BY, m->word->by);
+		writer_member_string(&w, KEY_AT, m->word->at);
+		writer_object_end(&w);
+	}
 	if (begins)
 		writer_member_string(&w, KEY_SYSTEM_PROMPT, agent->system);
 	if (begins || m->kind == MESSAGE_TOOLS) {

@@ -134,7 +134,9 @@ loop_add_message(struct loop *l, const char *role, const char *blocks, size_t le
 static const char *
 session_of(const struct loop *l)
 {
-	return l->turns->member == l->lead && l->conversation.fallen == 0 ? l->turns->session : NULL;
+	const struct continuation *c = l->turns->continued;
+
+	return c != NULL && l->turns->member == l->lead && l->conversation.fallen == 0 ? c->session : NULL;
 }
 
 size_t
@@ -173,15 +175,16 @@ loop_write_asked(const struct loop *l, struct writer *w)
 static void
 add_session_raw(const struct loop *l, struct buffer *text)
 {
-	struct span raw = l->turns->session_raw;
+	const struct buffer *raw;
 	struct writer w;
 
-	if (session_of(l) == NULL || raw.len == 0)
+	if (session_of(l) == NULL)
 		return;
+	raw = &l->turns->continued->raw;
 	text->len--; /* the brace */
 	writer_begin(&w, text);
 	w.comma = true;
-	writer_member_span(&w, "session_raw", raw);
+	writer_member_buffer(&w, "session_raw", raw);
 	buffer_byte(text, '}');
 }
 
@@ -224,13 +227,14 @@ loop_forget_asked(struct loop *l)
 void
 loop_fall_back(struct loop *l, size_t number, struct request *request)
 {
-	struct span before = l->turns->before;
 	struct buffer messages = BUFFER_INIT;
 
 	/* A model without the session is sent what the session contained before the other
 	 * messages. */
-	if (session_of(l) != NULL && before.len > 0) {
-		buffer_append(&messages, before.at, before.len);
+	if (session_of(l) != NULL && l->turns->continued->messages.len > 0) {
+		const struct buffer *before = &l->turns->continued->messages;
+
+		buffer_append(&messages, before->data, before->len);
 		buffer_byte(&messages, ',');
 		buffer_append(&messages, l->conversation.messages.data, l->conversation.messages.len);
 		buffer_free(&l->conversation.messages);

@@ -41,7 +41,7 @@ loop_add_givers_before(struct loop *l)
 	struct givers after = l->conversation.givers;
 
 	l->conversation.givers = (struct givers){ .list = NULL };
-	for (char *const *from = t->before_from; from != NULL && *from != NULL; from++)
+	for (char *const *from = t->continued->from; from != NULL && *from != NULL; from++)
 		loop_add_giver(l, **from == '\0' ? NULL : *from, 0);
 	for (size_t i = 0; i < after.count; i++)
 		loop_add_giver(l, after.list[i].from, after.list[i].offered);

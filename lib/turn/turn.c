@@ -44,14 +44,20 @@ loop_begin(struct loop *l, struct turns *t, struct error *err)
 	struct writer w;
 
 	*l = (struct loop){ .turns = t, .lead = t->member, .deadline = t->deadline,
-	    .throttle = THROTTLE_INIT };
+	    .call_started = t->started, .throttle = THROTTLE_INIT };
+	if (t->call != NULL && t->storage != NULL) {
+		l->call_id = t->call->id;
+		mailbox_open(&l->mailbox, t->storage, t->call->transcript->run_id, t->recalled != NULL ? 0 : t->mailbox_from);
+	}
 	live_begin(&l->live, t->live_place);
 	digest_begin(&l->conversation.asked);
 	usage_begin(&l->conversation.usage);
 	if (phases_given(l) && phases_begin(l, err) == -1)
 		return -1;
-	if (t->session == NULL) {
-		buffer_append(&l->conversation.messages, t->before.at, t->before.len);
+	if (t->continued != NULL && t->continued->session == NULL) {
+		const struct buffer *before = &t->continued->messages;
+
+		buffer_append(&l->conversation.messages, before->data, before->len);
 		loop_add_givers_before(l);
 	}
 	writer_begin(&w, &blocks);
@@ -70,6 +76,7 @@ loop_free(struct loop *l)
 {
 	live_end(&l->live);
 	loop_withdraw(l);
+	mailbox_free(&l->mailbox);
 	mcp_tools_free(&l->tools.mcp);
 	phases_free(&l->phases);
 	buffer_free(&l->conversation.messages);
@@ -152,8 +159,9 @@ ask_stop_command(struct loop *l, struct error *err)
 	if (loop_went_on(l) && t->recalled->mode == RECALL_RESUME) {
 		const struct recalled_event *e = loop_recorded_prompt(l);
 
-		return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL ?
-		    turn_finish_call(l, err) : CONTINUES;
+		/* What a person has told is no result that was sent back. */
+		return e != NULL && span_element(span_member(e->view.payload, KEY_BLOCKS), 0).at != NULL &&
+		    loop_recorded_word(l) == NULL && span_member(e->view.payload, KEY_COMPACT).at == NULL ? turn_finish_call(l, err) : CONTINUES;
 	}
 
 	if (sandboxing_decide_judge(&decided, t->sandbox, &m->agent, m->tools, m->tool_count,
@@ -332,7 +340,8 @@ run_tools(struct loop *l, struct tool_runs *runs, struct error *err)
 	for (size_t i = 0; agent->stop_tool != NULL && i < runs->count; i++) {
 		const struct tool_run *run = &runs->list[i];
 
-		if (strcmp(run->name, agent->stop_tool) == 0 && run->error.code == ERROR_NONE) {
+		if (strcmp(run->name, agent->stop_tool) == 0 && run->error.code == ERROR_NONE &&
+		    !loop_is_told_more(l)) {
 			scan_minify(run->input, &l->turns->outcome.result);
 			return ENDED;
 		}
@@ -422,6 +431,18 @@ hand_over(struct loop *l, struct error *err)
 
 /* ---- the turns ---- */
 
+/* How large the conversation is, as the API has counted it. */
+static void
+note_tokens(struct loop *l)
+{
+	struct usage usage;
+
+	usage_begin(&usage);
+	usage_add(&usage, l->turn.answer.usage);
+	l->conversation.tokens = usage_total(&usage);
+	l->conversation.tokens_len = l->conversation.messages.len;
+}
+
 static int
 turn_run_once(struct loop *l, struct error *err)
 {
@@ -445,7 +466,11 @@ turn_run_once(struct loop *l, struct error *err)
 	if (phases_check_limit(l, err) == -1)
 		return FAILED;
 
-	status = loop_refresh_mcp(l, err);
+	status = loop_hear(l, err);
+	if (status == CONTINUES)
+		status = loop_compact(l, err);
+	if (status == CONTINUES)
+		status = loop_refresh_mcp(l, err);
 	if (status == CONTINUES)
 		status = loop_before_turn(l, err);
 	if (status != CONTINUES)
@@ -459,6 +484,7 @@ turn_run_once(struct loop *l, struct error *err)
 	buffer_free(&request.text);
 	if (status == -1 || loop_count_answer(l, recorded, err) == -1)
 		return FAILED;
+	note_tokens(l);
 	turn_append_text(l);
 	/* An older recording may have gone on with what was cut off: it is replayed as it was. */
 	if (!(recorded && recalled_answer(l->turns->recalled, l->turn.number + 1) != NULL) &&
@@ -478,6 +504,10 @@ turn_run_once(struct loop *l, struct error *err)
 
 	if (status == CONTINUES && !l->turn.sent_back)
 		status = ask_stop_command(l, err);
+	if (status == ENDED && loop_is_told_more(l)) {
+		buffer_clear(&l->turns->outcome.result);
+		status = CONTINUES;
+	}
 	l->turn.number++;
 	return status == CONTINUES && l->turn.next != NULL ? hand_over(l, err) : status;
 }
@@ -503,6 +533,8 @@ turns_run(struct turns *t, struct error *err)
 		status = error_set(err, ERROR_DIVERGENCE, t->member->agent.name,
 		    "turn %lld: ends with a result, the recorded call went on",
 		    (long long)l.turn.number - 1);
+	if (status == ENDED)
+		loop_leave_mailbox(&l);
 	if (phases_leave(&l, status == ENDED ? NULL : err, err) == -1)
 		status = FAILED;
 	writer_begin(&w, &t->outcome.usage);

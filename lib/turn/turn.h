@@ -22,6 +22,7 @@
 #include "proc/environment.h"
 #include "proc/subprocess.h"
 #include "transcript/call.h"
+#include "turn/continuation.h"
 #include "turn/team.h"
 
 struct turns {
@@ -35,12 +36,9 @@ struct turns {
 	const struct keys *keys;          /* for tools that get one by name; may be NULL */
 	const char *workflow_directory;   /* where tools are looked for; may be NULL */
 	struct span prompt;               /* rendered text */
-	const char *session;              /* of an agent CLI, to go on with; NULL */
-	struct span session_raw;          /* what its provider noted with it last; may be absent */
-	struct span before;               /* messages that go before the prompt, where no session
-	                                     has them: the inside of an array; may be empty */
-	char *const *before_from;         /* who gave each of these, NAME/MODEL, or "": no model; a list,
-	                                     or NULL */
+	const struct continuation *continued; /* the conversation that it continues: the session of an
+	                                     agent CLI, and the messages that go before the prompt where
+	                                     no session has them; NULL: none */
 	const struct attachments *attachments; /* that go with it; NULL: none */
 	bool shown;                       /* turns_request() is for people */
 	int64_t timeout_ms;               /* of each model request; 0: none */
@@ -54,6 +52,8 @@ struct turns {
 	int64_t far_gone;                 /* when nothing runs elsewhere any more that an earlier attempt
 	                                     has left there (monotonic ms) */
 	const struct storage *storage;    /* that it lies in */
+	int64_t mailbox_from;             /* position in the run's mailbox from which on words are for
+	                                     this call */
 	const char *live_place;           /* the same, if others may see what the model is writing */
 	struct sandbox *sandbox;          /* what the step says of its tools' */
 	struct budget *budget;            /* of what it may cost; NULL: no limit */

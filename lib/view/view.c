@@ -636,6 +636,7 @@ show_user(struct view *v, const struct event_view *event)
 	detail_value(v, "to ", span_path(event->payload, KEY_HANDOFF, KEY_TO, NULL));
 	if (member_set(span_member(event->payload, KEY_BEFORE_TURN)))
 		view_add_detail(v, "before_turn");
+	detail_value(v, "told by ", span_path(event->payload, KEY_TOLD, KEY_BY, NULL));
 	add_blocks(v, event->payload);
 }
 

@@ -93,6 +93,7 @@ function showFigures() {
 const drawSoon = throttle(DRAW_MS, () => {
 	tree.draw(now());
 	conversation.grow();
+	showTell();
 	outcome.draw(now(), info.status);
 	showFigures();
 });
@@ -189,7 +190,30 @@ function choose(call) {
 	const name = call === null ? "" : record.calls[call].id ?? record.calls[call].name;
 	say(parts.where, call === null ? "All events" : name);
 	parts.all.hidden = call === null;
+	showTell();
 	keepAddress();
+}
+
+// The field in which an agent is told something: of a call that works, or waits.
+function showTell() {
+	const call = conversation.call === null ? null : record.calls[conversation.call];
+	parts.tell.hidden = !(parts.may.includes("decide") && call?.kind === "agent" && call.id &&
+	    ["running", "waiting"].includes(record.told(call)));
+}
+
+async function tell(event) {
+	event.preventDefault();
+	const text = parts.tell.elements.text, data = text.value.trim();
+	if (data === "" || conversation.call === null)
+		return;
+	try {
+		const { goes_on: next } = await post(runPath(runId) + "/decisions",
+		    { decision: "tell", call: record.calls[conversation.call].id, data });
+		text.value = "";
+		say(parts.told, next === "at_once" ? "Told: it reads this before its next turn." : "Kept: it reads this when the run goes on.");
+	} catch (error) {
+		say(parts.told, error.message);
+	}
 }
 
 // Goes to an event, by itself if it is hidden.
@@ -388,9 +412,13 @@ function build(main, may) {
 		axis: h("div", { class: "axis", "aria-hidden": "true" }),
 		tree: h("div", { class: "scroll" }),
 		conversation: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" }),
+		told: h("span", { role: "status", class: "note" }),
 		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
 		conversationTab: button("Conversation", () => showPane("conversation"), { "aria-pressed": "false" }),
 	};
+	parts.tell = h("form", { class: "tell", hidden: true, onsubmit: tell },
+	    h("input", { name: "text", type: "text", placeholder: "Tell the agent", "aria-label": "Tell the agent", autocomplete: "off" }),
+	    h("button", { type: "submit" }, "Tell"), parts.told);
 	parts.panes = h("div", { class: "panes", data: { pane: "tree" } },
 	    h("section", { class: "pane tree", "aria-label": "Steps and times" },
 	        h("div", { class: "pane-head" }, h("h2", null, "Steps"), h("span", { class: "zoom" },
@@ -398,7 +426,7 @@ function build(main, may) {
 	            button("+", () => tree.zoom(0.5), { "aria-label": "Zoom in" })), parts.axis),
 	        parts.tree),
 	    h("section", { class: "pane conversation", "aria-label": "Conversation" },
-	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.found, parts.search, parts.kind, parts.follow), parts.conversation));
+	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.found, parts.search, parts.kind, parts.follow), parts.conversation, parts.tell));
 	let typed = 0;
 	parts.search.addEventListener("input", () => {
 		clearTimeout(typed);

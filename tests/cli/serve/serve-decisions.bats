@@ -231,8 +231,8 @@ decides_itself() {
 	done <<-'END'
 	{"decision":"approve","call":"ok"|the body is no JSON: ends too early at byte 34
 	["approve"]|the body is no object
-	{"call":"ok"}|'decision' is to be approve, deny, complete, heartbeat or cancel
-	{"decision":"Approve","call":"ok"}|'decision' is to be approve, deny, complete, heartbeat or cancel
+	{"call":"ok"}|'decision' is to be approve, deny, complete, heartbeat, tell or cancel
+	{"decision":"Approve","call":"ok"}|'decision' is to be approve, deny, complete, heartbeat, tell or cancel
 	{"decision":"approve"}|'call' is missing: which one approve is about
 	{"decision":"approve","call":"ok","text":"x"}|'text' is no member that is known here
 	{"decision":"approve","call":"ok","ca\u006cl":"ok"}|'call' stands twice

@@ -41,7 +41,10 @@ describe_run(struct job *j, const char *id)
 		.workspace = j->settings.workspace,
 		.snapshot = j->settings.snapshot,
 		.no_input = j->settings.no_input,
-		.by_itself = j->settings.by_itself && !j->settings.no_transcript && !j->place.nested_in,
+		.going_on = {
+			.by_itself = j->settings.by_itself && !j->settings.no_transcript && !j->place.nested_in,
+			.max_cost = j->settings.max_cost, .timeout_ms = j->settings.timeout_ms,
+			.on_complete = j->settings.on_complete, .on_failure = j->settings.on_failure },
 		.forked_from = j->forks ? j->resume.run_id :
 		    *j->resume.forked_from != '\0' ? j->resume.forked_from : NULL,
 		.forked_at = j->forks ? j->settings.at : j->resume.forked_at,
@@ -117,7 +120,7 @@ reopen_input(struct job *j, struct error *err)
 static int
 add_resume(const struct job *j, const struct run_spec *spec, struct error *err)
 {
-	return spec->by_itself ? resumes_add(&j->run.storage, j->run.id, err) : 0;
+	return spec->going_on.by_itself ? resumes_add(&j->run.storage, j->run.id, err) : 0;
 }
 
 /* Starts a further attempt of the run, whose lock this process has. */

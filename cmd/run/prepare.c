@@ -244,6 +244,23 @@ prepare_report_resumed(const struct resume *r)
 	return STATUS_OK;
 }
 
+/* The options of the attempt before hold again, as nobody is there to give them. */
+static void
+prepare_apply_options(struct job *j)
+{
+	struct settings *given = &j->settings;
+	const struct resume *r = &j->resume;
+
+	if (given->max_cost == NULL)
+		given->max_cost = r->settings.max_cost;
+	if (given->timeout_ms == 0)
+		given->timeout_ms = r->settings.timeout_ms;
+	if (given->on_complete == NULL)
+		given->on_complete = r->settings.on_complete;
+	if (given->on_failure == NULL)
+		given->on_failure = r->settings.on_failure;
+}
+
 static int
 prepare_resume(struct job *j, const struct storage *s, struct error *err)
 {
@@ -275,6 +292,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	    resume_build(r, &plan, j->run.directory, err) : -1;
 	if (decided != -1 && unattended && unattended_check(r, s, err) != 0)
 		decided = -1;
+	if (decided != -1 && unattended)
+		prepare_apply_options(j);
 	j->told_before = decided != -1 && strcmp(r->status, "waiting") == 0 &&
 	    due_read(&due, s, r->run_id, true, &ignored) == 0 && due.waits && !due.ready;
 	if (decided != -1)

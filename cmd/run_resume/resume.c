@@ -828,6 +828,9 @@ resume_free(struct resume *r)
 	list_free(r->settings.variables);
 	list_free(r->settings.values);
 	free(r->settings.start);
+	free(r->settings.max_cost);
+	free(r->settings.on_complete);
+	free(r->settings.on_failure);
 	list_free(r->settings.ignored);
 	list_free(r->words.texts);
 	free(r->settings.allow_tools);

@@ -42,6 +42,8 @@ struct resume {
 		char **variables;             /* environment variables that are recorded (--env) */
 		char **values;                /* and their values: NAME=VALUE */
 		char *start;                  /* of marks_read_start() */
+		char *max_cost, *on_complete, *on_failure; /* of the latest attempt (struct run_going_on), by */
+		long long timeout_ms;         /* unattended_check(); NULL and 0: none */
 	} settings;                   /* settings that it was started with */
 	char status[16];              /* of its last attempt; "" if that did not end */
 	bool reader_gone;             /* it ended because the reader of its output

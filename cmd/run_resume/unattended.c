@@ -18,6 +18,9 @@
 #include "run_resume/changed_files.h"
 #include "start/input.h"
 #include "storage/call_marks.h"
+#include "transcript/event.h"
+#include "transcript/event_keys.h"
+#include "transcript/reader.h"
 
 #define SCRIPT_MOST ((size_t)4 << 20)
 #define NAME_SIZE 128
@@ -140,15 +143,47 @@ unattended_lacks_input(const struct resume *r, const struct storage *s)
 	return lacks;
 }
 
+/* Reads the options of the latest attempt. */
+static int
+unattended_read_options(struct resume *r, struct error *err)
+{
+	struct event_view event;
+	struct event_head head;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got;
+
+	if (reader_open(&reader, r->path, err) != 0)
+		return -1;
+	while ((got = reader_next(&reader, &line, &len, err)) == 1) {
+		struct span options;
+
+		if (event_peek(line, len, &head) != 0 || head.type != EVENT_RUN_STARTED || event_view(line, len, &event) != 0)
+			continue;
+		options = span_member(event.payload, KEY_OPTIONS);
+		free(r->settings.max_cost);
+		free(r->settings.on_complete);
+		free(r->settings.on_failure);
+		r->settings.max_cost = span_text(span_member(options, KEY_MAX_COST));
+		r->settings.on_complete = span_text(span_member(options, KEY_ON_COMPLETE));
+		r->settings.on_failure = span_text(span_member(options, KEY_ON_FAILURE));
+		r->settings.timeout_ms = 0;
+		span_integer(span_member(options, KEY_TIMEOUT_MS), &r->settings.timeout_ms);
+	}
+	reader_close(&reader);
+	return got == -1 ? -1 : 0;
+}
+
 int
-unattended_check(const struct resume *r, const struct storage *s, struct error *err)
+unattended_check(struct resume *r, const struct storage *s, struct error *err)
 {
 	struct buffer changed = BUFFER_INIT;
 	struct due due;
 	char *other;
 	int failed;
 
-	if (due_read(&due, s, r->run_id, true, err) != 0)
+	if (due_read(&due, s, r->run_id, true, err) != 0 || unattended_read_options(r, err) != 0)
 		return -1;
 	changed_files_tell(r, false, "awf-run", &changed);
 	other = unattended_find_other(r, s);

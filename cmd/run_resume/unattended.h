@@ -13,8 +13,9 @@
 /* Gives this process the recorded variables (PATH, LANG, TZ, --env) that the run was started with.
  * ERROR_BLOCKED: the run does not allow to be resumed so. */
 int unattended_begin(const struct resume *r, struct error *err);
-/* After the run's history was built, with the run's lock held. ERROR_WAITING: nothing has come yet;
+/* After the run's history was built, with the run's lock held. Reads the options of the latest attempt,
+ * which hold again, into the settings. ERROR_WAITING: nothing has come yet;
  * ERROR_BLOCKED: it must not be resumed so, and the message says what to do. */
-int unattended_check(const struct resume *r, const struct storage *s, struct error *err);
+int unattended_check(struct resume *r, const struct storage *s, struct error *err);
 
 #endif

@@ -309,6 +309,23 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
 	return failed;
 }
 
+/* That the run goes on by itself, and what then holds again. */
+static void
+run_write_going_on(const struct run_going_on *o, struct writer *w)
+{
+	writer_member_string(w, KEY_RESUME, RESUME_AUTO);
+	if (o->max_cost == NULL && o->timeout_ms == 0 && o->on_complete == NULL && o->on_failure == NULL)
+		return;
+	writer_key(w, KEY_OPTIONS);
+	writer_object(w);
+	writer_member_string(w, KEY_MAX_COST, o->max_cost);
+	if (o->timeout_ms > 0)
+		writer_member_integer(w, KEY_TIMEOUT_MS, o->timeout_ms);
+	writer_member_string(w, KEY_ON_COMPLETE, o->on_complete);
+	writer_member_string(w, KEY_ON_FAILURE, o->on_failure);
+	writer_object_end(w);
+}
+
 /* Writes and appends the first event of an attempt. */
 static int
 record_started(struct run *r, const struct run_spec *spec, struct error *err)
@@ -360,8 +377,8 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, TRANSCRIPT_FORMAT);
 	writer_member_integer(&w, KEY_ATTEMPT, r->attempt);
-	if (spec->by_itself)
-		writer_member_string(&w, KEY_RESUME, RESUME_AUTO);
+	if (spec->going_on.by_itself)
+		run_write_going_on(&spec->going_on, &w);
 	writer_member_string(&w, KEY_FORKED_FROM, spec->forked_from);
 	writer_member_string(&w, KEY_FORKED_AT, spec->forked_at);
 	if (traced)

@@ -63,6 +63,14 @@ struct run_cause {
 void run_cause_read(struct run_cause *cause, const struct event_view *started);
 
 /* The members of run.started; texts may be NULL, spans absent. */
+/* Whether a run goes on by itself, and the options of the attempt that then hold again. */
+struct run_going_on {
+	bool by_itself;                       /* it may be resumed without anybody's doing */
+	const char *max_cost;                 /* dollars; NULL: no limit */
+	const char *on_complete, *on_failure; /* commands for the shell; NULL */
+	int64_t timeout_ms;                   /* 0: no limit */
+};
+
 struct run_spec {
 	const char *id;               /* NULL: a new one is made */
 	const char *name;
@@ -92,7 +100,7 @@ struct run_spec {
 	const char *inside_of;        /* id of the run that ends this one when it ends; NULL */
 	bool snapshot;                /* the storage has a snapshot of the workspace */
 	bool no_input;                /* stdin of the workflow is /dev/null */
-	bool by_itself;               /* it may be resumed without anybody's doing */
+	struct run_going_on going_on;
 	bool keep_transcript;         /* false: --no-transcript */
 	bool compared;                /* its calls are compared with those of an outer run that was
 	                                 resumed */

@@ -117,6 +117,10 @@
 #define KEY_RESULT "result"
 #define KEY_RESUME "resume"
 #define RESUME_AUTO "auto" /* its value: the run may be resumed without anybody's doing */
+#define KEY_OPTIONS "options"
+#define KEY_MAX_COST "max_cost"
+#define KEY_ON_COMPLETE "on_complete"
+#define KEY_ON_FAILURE "on_failure"
 #define KEY_RETRIES "retries"
 #define KEY_STDERR "stderr"
 #define KEY_STDERR_BYTES "stderr_bytes"

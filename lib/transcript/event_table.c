@@ -190,6 +190,15 @@ static const struct event_member start_members[] = {
 static const struct event_shape start_shape = SHAPE(start_members, "start",
     "what an attempt was started with", "Digests of the variables that an attempt was started with.", false);
 
+static const struct event_member options_members[] = {
+	MEMBER(KEY_MAX_COST, TEXT, NULLABLE),
+	MEMBER(KEY_TIMEOUT_MS, COUNT, NULLABLE),
+	MEMBER(KEY_ON_COMPLETE, TEXT, NULLABLE),
+	MEMBER(KEY_ON_FAILURE, TEXT, NULLABLE),
+};
+static const struct event_shape options_shape = SHAPE(options_members, "options", "options of an attempt",
+    "Options of awf-run that hold for the next attempt, too, if nobody starts it.", false);
+
 static const struct event_member run_started_members[] = {
 	MEMBER(KEY_NAME, TEXT, REQUIRED),
 	MEMBER(KEY_KIND, TEXT, REQUIRED | FIXED),
@@ -209,6 +218,7 @@ static const struct event_member run_started_members[] = {
 	MEMBER(KEY_FORMAT, POSITIVE, REQUIRED | FIXED),
 	KEPT(KEY_ATTEMPT, POSITIVE, REQUIRED | FIXED, attempt),
 	WORD(KEY_RESUME, NULLABLE | FIXED, RESUME_AUTO),
+	SHAPED(KEY_OPTIONS, OBJECT, NULLABLE, options_shape),
 	MEMBER(KEY_FORKED_FROM, UUID, NULLABLE | FIXED),
 	MEMBER(KEY_FORKED_AT, TEXT, NULLABLE),
 	MEMBER(KEY_TRACEPARENT, TEXT, NULLABLE | FIXED),
@@ -526,6 +536,6 @@ const struct event_shape *const event_shapes[] = {
 	&file_shape, &stream_shape, &child_stdin_shape, &far_end_shape, &condition_shape, &loop_shape,
 	&phase_shape,
 	&question_shape, &pending_shape, &approval_shape, &told_shape, &session_shape, &compact_shape,
-	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &ref_shape,
+	&seal_shape, &block_shape, &endpoint_shape, &offered_shape, &start_shape, &options_shape, &ref_shape,
 };
 const size_t event_shape_count = sizeof event_shapes / sizeof *event_shapes;

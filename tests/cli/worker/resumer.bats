@@ -85,6 +85,25 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	N=1 run -0 awf-run --auto-resume --resume @
 }
 
+@test "limits and notifications of the attempt before hold again" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step ok --approve | awf-step slow -- sh -c 'sleep 60; cat'
+	END
+	chmod +x flow.awf
+	waiting --timeout 700ms --max-cost 2.50 --on-failure 'cat >>notices' ./flow.awf
+	same "$(payloads run.started .options)" '{"max_cost":"2.50","on_failure":"cat >>notices","timeout_ms":700}'
+	test ! -e notices
+	awf-ctl approve ok 2>/dev/null
+	run -0 awf-worker --resumer --once
+	same "$output" "$(id)	timeout"
+	same "$(jq -r .status notices)" timeout
+	same "$(payloads run.started .options | uniq | wc -l)" 1
+	same "$(payloads run.started .attempt)" $'1\n2'
+	awf-verify -q
+}
+
 @test "a run whose input was not read to its end is left to a person" {
 	workflow 'cat'
 	(echo x; sleep 2; echo y) | awf-run --wait 0 --auto-resume -c 'awf-step -n first --approve && cat >all' >out 2>&1 || true

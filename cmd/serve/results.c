@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "decide/due.h"
 #include "json/scan.h"
 #include "json/writer.h"
 #include "model/summary.h"
@@ -31,23 +32,36 @@ struct result {
 	struct loop_timer timer;
 	bool partial;            /* the output of a run that has failed, too */
 	bool waiting, due;
+	bool killed, only_waited; /* the run was killed; it did nothing but wait then (struct due) */
 };
 
 static const struct refusal revoked = { 401, "unauthorized", "the token is not valid any more" };
 
+/* Whether the run waits for a decision and the like, and none of its processes does. */
 static bool
-is_waiting(const struct feed *feed)
+is_waiting(const struct result *x)
 {
-	return feed->ended && strcmp(feed->status, "waiting") == 0;
+	return x->feed->ended ? strcmp(x->feed->status, "waiting") == 0 : x->feed->over && x->only_waited;
 }
 
 /* Whether nothing more is to be waited for. */
 static bool
-result_is_there(const struct feed *feed)
+result_is_there(struct result *x)
 {
+	const struct feed *feed = x->feed;
+	const bool killed = feed->over && !feed->ended && !feed->gone && !feed->coming;
+
+	if (killed && !x->killed) {
+		struct error ignored;
+		struct due due;
+
+		x->only_waited = due_read(&due, &x->request->server->storage, feed->run_id, false, &ignored) == 0 &&
+		    due.waits;
+	}
+	x->killed = killed;
 	if (feed->gone)
 		return true;
-	return !feed->coming && (feed->ended ? !is_waiting(feed) : feed->over);
+	return !feed->coming && (feed->ended || feed->over) && !is_waiting(x);
 }
 
 static void
@@ -55,7 +69,7 @@ result_wake_if_there(struct feed_waiter *waiter)
 {
 	struct result *x = (struct result *)waiter;
 
-	if (result_is_there(x->feed))
+	if (result_is_there(x))
 		request_wake(x->request);
 }
 
@@ -84,8 +98,9 @@ result_free(void *state)
 
 /* 202: the run has not ended. */
 static void
-result_answer_later(struct request *r, const struct feed *feed)
+result_answer_later(struct request *r, const struct result *x)
 {
+	const struct feed *feed = x->feed;
 	struct buffer json = BUFFER_INIT;
 	struct writer w;
 
@@ -93,7 +108,7 @@ result_answer_later(struct request *r, const struct feed *feed)
 	writer_object(&w);
 	writer_member_string(&w, KEY_RUN_ID, feed->run_id);
 	writer_member_string(&w, KEY_STATUS, feed->coming ? "queued" :
-	    is_waiting(feed) ? "waiting" : "running");
+	    is_waiting(x) ? "waiting" : "running");
 	writer_object_end(&w);
 	buffer_byte(&json, '\n');
 	request_json(r, 202, &json);
@@ -119,7 +134,7 @@ result_refuse(struct request *r, const struct feed *feed, const char *status)
 }
 
 static void
-result_answer(struct request *r, const struct result *x)
+result_answer(struct request *r, struct result *x)
 {
 	const struct feed *feed = x->feed;
 	char sha256[DIGEST_SIZE], run_id[ID_SIZE];
@@ -130,8 +145,8 @@ result_answer(struct request *r, const struct result *x)
 		    "the run was removed, or left the queue before it began");
 		return;
 	}
-	if (!result_is_there(feed)) {
-		result_answer_later(r, feed);
+	if (!result_is_there(x)) {
+		result_answer_later(r, x);
 		return;
 	}
 	if (strcmp(status, "success") != 0 && !x->partial) {
@@ -164,7 +179,7 @@ request_result(struct request *r, const char *run_id, int64_t seconds, bool part
 		.timer.due = result_time_over, .partial = partial };
 	r->state = x;
 	r->free_state = result_free;
-	if (seconds == 0 || result_is_there(feed)) {
+	if (seconds == 0 || result_is_there(x)) {
 		result_answer(r, x);
 		return 0;
 	}
@@ -192,7 +207,7 @@ request_result_due(struct request *r)
 		streams_check(&r->server->streams);
 	if (!token_good(r->token, clock_wall()))
 		request_refuse(r, &revoked);
-	else if (!x->due && !result_is_there(x->feed))
+	else if (!x->due && !result_is_there(x))
 		request_wait(r); /* a further attempt began meanwhile */
 	else
 		result_answer(r, x);

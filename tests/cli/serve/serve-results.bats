@@ -105,6 +105,25 @@ queued() { ask '/api/runs?status=queued' | jq '.runs | length'; }
 	same "$(cat answer)" '200 draft'
 }
 
+@test "a run that was killed while it only waited for a person still waits, and its output comes after that" {
+	serve --workflows flows
+	TOKEN=$(awf-serve --new-token read)
+	awf-run --wait 60s --name asks -c 'echo hello | awf-step -r ok --approve' >out 2>err 3>&- &
+	run_pid=$!
+	eventually eval '[ "$(awf-tail --list --json 2>/dev/null | jq -r ".waits[0].call // empty")" = ok:0:0 ]'
+	id=$(basename "$(transcript)" .jsonl)
+	kill -9 "$run_pid"
+	wait "$run_pid" || true
+	eventually eval '[ "$(awf-tail --list --json | jq -r .status)" = waiting ]'
+	same "$(get "/api/runs/$id/output")" "202 {\"run_id\":\"$id\",\"status\":\"waiting\"}"
+	get "/api/runs/$id/output?wait=20s" >answer 3>&- &
+	waiter=$!
+	awf-ctl approve ok 2>/dev/null
+	awf-run --resume "$id" | cat
+	wait "$waiter"
+	same "$(cat answer)" '200 hello'
+}
+
 @test "who starts a run by a token may read that run, and no other" {
 	serve --workflows flows
 	mine=$(start) other=$(start --label other)

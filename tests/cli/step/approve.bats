@@ -543,7 +543,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	done <<-'END'
 	|no command given (see --help)
 	aprove ok|aprove: no such command (did you mean approve?)
-	decide ok|decide: no such command; there are approve, deny, complete, heartbeat, cancel, prune, list
+	decide ok|decide: no such command; there are approve, deny, complete, heartbeat, tell, cancel, prune, list
 	approve|approve: the PATH is missing: awf-ctl approve [options] PATH [RUN]
 	approve ok @ @x|@x: is one word too many: awf-ctl approve [options] PATH [RUN]
 	approve ok --failed|--failed: unknown option (see --help)

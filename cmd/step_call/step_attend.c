@@ -22,9 +22,11 @@
 #include "base/patience.h"
 #include "io/file.h"
 #include "model/watch.h"
+#include "proc/message.h"
 #include "transcript/event_keys.h"
 #include "view/terminal_question.h"
 
+#define TOLD_MOST 3 /* messages of a process about its calls that wait */
 #define ATTENDED_FILE "attended" /* in the directory of the run: its time of change is kept */
 
 /* ---- how long ---- */
@@ -129,6 +131,17 @@ attend_pause(const struct step_call *call, struct watch *watch, int64_t until)
 	return woken;
 }
 
+/* Tells who reads the messages that a person is to decide; of many calls, about the first ones. */
+static void
+attend_tell(const struct step_call *call)
+{
+	static int told;
+
+	if (call->step->options.approve && told++ < TOLD_MOST)
+		message_print("awf-step", "%s: " WAITING_FOR_DECISION ": awf-ctl approve %s %.8s%s", call->step->options.name,
+		    call->id, call->step->place.run->id, told == TOLD_MOST ? " (further calls wait without a message)" : "");
+}
+
 int
 step_attend(struct step_call *call, const struct event *began, struct error *err)
 {
@@ -143,6 +156,7 @@ step_attend(struct step_call *call, const struct event *began, struct error *err
 	memcpy(call->wait.event, began->id, ID_SIZE);
 	if (call->step->place.waits != NULL)
 		call->step->place.waits();
+	attend_tell(call);
 	watch_open(&watch);
 	found = watch_add(&watch, path, err);
 	while (found == 0) {

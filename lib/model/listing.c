@@ -32,11 +32,19 @@
 #define BOLD "\033[1m"
 #define RESET "\033[0m"
 
+/* Whether the run may be one whose process waits with a call: it runs and waits at the same time. */
+static bool
+listing_may_attend(const struct summary *run, const struct listing_spec *spec)
+{
+	return spec->status != NULL && strcmp(spec->status, "waiting") == 0 &&
+	    strcmp(run->status, "running") == 0 && summary_asks(run);
+}
+
 static bool
 listing_wants_run(const struct summary *run, const struct listing_spec *spec)
 {
 	return (spec->children || !run->child) &&
-	    (!spec->status || strcmp(run->status, spec->status) == 0) &&
+	    (!spec->status || strcmp(run->status, spec->status) == 0 || listing_may_attend(run, spec)) &&
 	    globs_match(spec->names, run->name);
 }
 
@@ -178,8 +186,13 @@ listing_read_run(struct listing *l, const struct storage *s, const struct listin
 	}
 	if (listing_wants_run(&run, spec)) {
 		run.origin = origin_name(s, run_id);
-		if (spec->waits)
+		if (spec->waits || listing_may_attend(&run, spec))
 			read_waits(&run, path, spec);
+		if (listing_may_attend(&run, spec) && run.waits == NULL) {
+			summary_free(&run);
+			free(path);
+			return;
+		}
 		if (l->costs) {
 			cost_restart(spec->cost);
 			run.cost = COST_UNKNOWN;

@@ -24,11 +24,14 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	begin -- ./flow
 	wait_for '["ok:0:0"]'
 	same "$(awf-tail --list --json | jq -c '[.status,.waits[0].attended]')" '["running",true]'
+	same "$(awf-tail --list --status waiting --json | jq -r .run_id)" "$(basename "$(transcript)" .jsonl)"
+	same "$(cat err)" "awf-step: ok: waits for a decision: awf-ctl approve ok:0:0 $(basename "$(transcript)" | head -c 8)"
 	same "$(awf-tail --color=never @ | grep -c 'ok waiting: waits for a decision')" 1
 	run -0 --separate-stderr awf-ctl approve ok
 	same "$stderr" 'awf-ctl: ok:0:0: approved; the run goes on'
 	ended 0
 	same "$(cat ledger)" '{"n":1}'
+	same "$(awf-tail --list --status waiting)" ''
 	same "$(ends ok '[.result,.approval.decision,.approval.decides != null]')" '[{"n":1},"approved",true]
 [{"n":1},"approved",false]'
 	run -3 awf-ctl approve ok
@@ -46,7 +49,7 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	wait_for '["ok:0:0"]'
 	awf-ctl deny --reason 'not today' ok
 	ended 3
-	same "$(head -n 1 err)" "awf-step: ok: denied by $(id -un): not today"
+	same "$(sed -n 2p err)" "awf-step: ok: denied by $(id -un): not today"
 	same "$(wc -l <ledger)" 2
 	awf-verify -q
 }

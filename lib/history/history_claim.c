@@ -473,17 +473,22 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 struct decision_search {
 	struct history *history;
 	struct recalled *recalled;
+	int64_t first;               /* offset of the first decision about any call; -1: none */
 };
 
 static int
 history_read_decision(void *context, const struct placed *placed, struct error *err)
 {
-	const struct decision_search *s = context;
+	struct decision_search *s = context;
 	struct recalled *r = s->recalled;
 	const struct place place = { placed->place.offset, placed->place.length,
 		s->history->records[r->record].completed.source };
 
-	if (!event_decides(placed->event) || !span_is(placed->event->parent_event_id, r->completed.id))
+	if (!event_decides(placed->event))
+		return 0;
+	if (s->first == -1)
+		s->first = (int64_t)placed->place.offset;
+	if (!span_is(placed->event->parent_event_id, r->completed.id))
 		return 0;
 	recalled_event_free(&r->completed);
 	if (history_line(s->history, &place, &r->completed, err) != 0)
@@ -495,20 +500,31 @@ history_read_decision(void *context, const struct placed *placed, struct error *
 	return 1;
 }
 
+/* What earlier searches have read of the record, and found no decision in, is not read again: each of
+ * many calls that wait on asks this. */
 static int
 decided_since(void *history, struct recalled *r, struct error *err)
 {
 	struct history *h = history;
-	const struct index_source *source = &h->sources[h->records[r->record].completed.source];
-	struct decision_search search = { h, r };
+	const size_t number = h->records[r->record].completed.source;
+	const struct index_source *source = &h->sources[number];
+	struct decision_search search = { h, r, -1 };
 	struct model m;
 	int decided;
 
+	if (h->undecided.source != number || h->undecided.until < (int64_t)source->size) {
+		h->undecided.source = number;
+		h->undecided.until = (int64_t)source->size;
+	}
 	model_begin(&m, MODEL_LIVE);
-	m.position = source->size;
+	m.position = h->undecided.until;
 	m.watch = history_read_decision;
 	m.context = &search;
 	decided = model_read_file(&m, h->text + source->path, err);
+	if (search.first != -1)
+		h->undecided.until = search.first;
+	else if (decided == 0)
+		h->undecided.until = m.position;
 	model_free(&m);
 	return decided;
 }

@@ -159,6 +159,10 @@ struct history {
 	int *fds;                    /* of sources, -1 until one is read */
 	pid_t pid;                   /* whose sign it is: workers inherit the history */
 	int64_t sign;                /* this process's mark */
+	struct {
+		size_t source;
+		int64_t until;       /* offset up to which there is no decision of this attempt's time */
+	} undecided;
 	/* What this process knows about future calls. */
 	bool *expected;              /* records that future calls will claim; NULL: none yet */
 	struct history_name names[HISTORY_NAMES]; /* those last asked for */

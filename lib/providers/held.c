@@ -1,5 +1,5 @@
 /*
- * The directory is opened before the name is computed, since it is not there in a run in which
+ * The directory is opened before the name is computed, since it is not there in a storage in which
  * nothing was refused. The room of a file is allocated before it is mapped: a full disk would
  * otherwise end who writes there by a signal.
  */
@@ -24,13 +24,27 @@
 #include "providers/endpoint.h"
 #include "storage/run.h"
 
-#define DIRECTORY "held"
+#define HELD_DIRECTORY "limits/.held"
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
+#define BOOT_ID_SIZE 64
+#define FORGOTTEN_MS ((int64_t)10 * 60 * 1000) /* after its last change a file is not used any more */
 #define REASON "rate limit reached"
 
 static void
 add_text(struct buffer *out, const char *text)
 {
 	buffer_append(out, text, strlen(text) + 1);
+}
+
+/* What the monotonic clock of the times in the files belongs to; "" if it is not known. */
+static size_t
+held_boot_id(char text[BOOT_ID_SIZE])
+{
+	int fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	ssize_t len = fd != -1 ? read(fd, text, BOOT_ID_SIZE) : 0;
+
+	file_close(&fd);
+	return len > 0 ? (size_t)len : 0;
 }
 
 /* The name of the file for the calls of a client and a model. */
@@ -40,6 +54,8 @@ held_name(const struct provider *client, const char *model, char name[DIGEST_SIZ
 	char **own = client->endpoint != NULL ? endpoint_variables(client->endpoint) : NULL;
 	const char *const *names = own != NULL ? (const char *const *)own : provider_key_names();
 	struct buffer text = BUFFER_INIT;
+	char boot[BOOT_ID_SIZE];
+	const size_t boot_len = held_boot_id(boot);
 
 	add_text(&text, client->name);
 	add_text(&text, model);
@@ -56,7 +72,7 @@ held_name(const struct provider *client, const char *model, char name[DIGEST_SIZ
 		add_text(&text, *names);
 		add_text(&text, value);
 	}
-	digest_hmac(client->run->key, DIGEST_BYTES, text.data, text.len, name);
+	digest_hmac(boot, boot_len, text.data, text.len, name);
 	buffer_free(&text);
 	list_free(own);
 }
@@ -73,19 +89,33 @@ held_map(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
+/* Whether the file says nothing any more: what was refused is long ago. */
+static bool
+held_is_forgotten(const struct hold *h, int64_t now)
+{
+	const int64_t times[] = { h->until, h->held, h->changed, h->shortened, h->counted_at, h->tried };
+	int64_t latest = 0;
+
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		if (times[i] > latest)
+			latest = times[i];
+	return latest != 0 && latest + FORGOTTEN_MS < now;
+}
+
 /* Opens the file of a call; make: it is made if it is not there. NULL. */
 static struct hold *
 held_open(const struct provider *client, const char *model, bool make)
 {
 	char *path, name[DIGEST_SIZE];
 	struct hold *hold = NULL;
+	struct error ignored;
 	int directory, fd;
 
-	if (client->run == NULL || client->run->directory == NULL)
+	if (client->run == NULL || client->run->storage.root == NULL)
 		return NULL;
-	path = memory_format("%s/" DIRECTORY, client->run->directory);
+	path = path_join(client->run->storage.root, HELD_DIRECTORY);
 	if (make)
-		mkdir(path, 0700);
+		directory_make(path, 0700, &ignored);
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	free(path);
 	if (directory == -1)
@@ -94,6 +124,11 @@ held_open(const struct provider *client, const char *model, bool make)
 	fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
 	if (fd != -1 && (!make || posix_fallocate(fd, 0, sizeof *hold) == 0))
 		hold = held_map(fd);
+	if (hold != NULL && !make && held_is_forgotten(hold, clock_monotonic())) {
+		munmap(hold, sizeof *hold);
+		hold = NULL;
+		unlinkat(directory, name, 0);
+	}
 	file_close(&fd);
 	close(directory);
 	return hold;

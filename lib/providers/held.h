@@ -1,13 +1,15 @@
 /*
- * Calls of a run that wait since one of them was refused for the server's rate limit: all that ask
+ * Calls of all runs of a storage that wait since one of them was refused for the server's rate limit: all that ask
  * the same model of the same server with the same key, whichever steps they are of, and whether or
  * not the user has limits (providers/throttle.h). limits/hold.h says who goes when.
  *
- *     runs/<id>/held/NAME    a struct hold, which calls map
+ *     limits/.held/NAME    a struct hold, which calls map
  *
- * NAME is a MAC with the run's key over provider, endpoint, model and the variables of the endpoint
- * with their values, so that no key can be found out by it. The first call that is refused makes the
- * file; until then a call costs one open(2) more. Where it cannot be made, nobody is held.
+ * NAME is a MAC over provider, endpoint, model and the variables of the endpoint with their values.
+ * Its key is the id of the system's boot: times are of that boot's clock, and after it nothing of a key
+ * is in the name. The first call that is refused makes the file; in a storage in which none ever was, a
+ * call costs one open(2) more. Ten minutes after its last change the file is not used any more. Where it
+ * cannot be made, nobody is held.
  */
 #ifndef AWF_PROVIDERS_HELD_H
 #define AWF_PROVIDERS_HELD_H

@@ -10,7 +10,7 @@
  *     sandboxed/<sha256>: a directory that was the workspace of a sandbox (cmd/sandbox)
  *     kept/<sha256>: until when runs of a name have been removed (cmd/run/keep.h) limits/PROVIDER:
  *     its calls that are in progress (providers/throttle.h) limits/.day: what answers have cost today
- *     (limits/day.h) advised: which shell runs a workflow
+ *     (limits/day.h) limits/.held/NAME: calls that wait since one was refused (providers/held.h) advised: which shell runs a workflow
  *     file without awf-run (cmd/step/script_advice.h) ship/<sha256>/: how far runs were sent to a
  *     collector of that address (cmd/ship) sandboxed/made/: files made in a sandbox that AWF would
  *     execute or read (workspace/unreviewed.h) resumes/<run-id>: of a run that goes on by itself

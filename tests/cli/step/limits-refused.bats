@@ -37,6 +37,21 @@ most_after() {
 	awf-verify -q
 }
 
+@test "one that is refused holds those of other runs, too" {
+	refuser --first 1 --retry-after 1200
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		[ "$i" = 1 ] || eventually grep -q ' 429' "$LOG"
+		awf-run -n -c "echo r$i | awf-step -q -m openai/m -p 'Say {{data}}' a" >"out$i" 2>&1 3>&- &
+		runs[i]=$!
+	done
+	wait "${runs[@]}"
+	same "$(count 200) $(count 429)" '10 1'
+	# Nobody before the time is over, and then one after another.
+	awk '$3 == 429 { until = $1 + 1.2 } $3 == 200 && $1 < until - 0.04 { exit 1 }' "$LOG"
+	same "$(ls "$AWF_STORAGE/limits/.held" | wc -l)" 1
+	same "$(awf-tail --limits 2>&1 | grep -c held)" 0
+}
+
 @test "a large request, which no worker has, holds the others too" {
 	refuser --first 1 --retry-after 900
 	head -c 5000000 /dev/zero | tr '\0' y >large
@@ -130,6 +145,6 @@ most_after() {
 	command -v strace >/dev/null && strace -o /dev/null true 2>/dev/null || skip "no strace"
 	refuser
 	echo x | strace -f -e trace=file -o traced awf-step -q -m openai/m -p 'Say {{data}}' a
-	same "$(grep -c '/held' traced)" 1
-	grep -q 'open.*/held"' traced
+	same "$(grep -c '/.held' traced)" 1
+	grep -q 'open.*/.held"' traced
 }

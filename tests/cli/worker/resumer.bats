@@ -143,6 +143,47 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	awf-verify -q
 }
 
+# Programs of AWF that work for this storage.
+processes() {
+	local process
+	for process in $(pgrep '^awf-'); do
+		! grep -qzx "AWF_STORAGE=$AWF_STORAGE" "/proc/$process/environ" 2>/dev/null || cat "/proc/$process/comm"
+	done
+}
+# Runs a program so many days ahead.
+ahead() { faketime -f "+$1" "${@:2}"; }
+
+@test "a workflow sleeps three days, is approved, and sleeps three more; all locks are lost in between" {
+	faketime -f +1d true 2>/dev/null || skip "needs faketime"
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step first --sleep 3d | awf-step ok --approve | awf-step second --sleep 3d | awf-step -r use -- tee -a ledger
+	END
+	chmod +x flow.awf
+	resumer
+	same "$(processes)" awf-worker
+	kill "$RESUMER"
+	wait "$RESUMER" || true
+	waiting ./flow.awf
+	same "$(processes)" ''
+	same "$(ahead 2.9d awf-worker --resumer --once)" ''
+	find "$AWF_STORAGE/runs" -name '*lock*' -delete
+	same "$(ahead 3.1d awf-worker --resumer --once)" "$(id)	waiting"
+	same "$(awf-tail --list --json | jq -c '.waits|map([.call,.for])')" '[["ok:0:0","approval"]]'
+	ahead 3.2d awf-ctl approve ok
+	same "$(ahead 3.2d awf-worker --resumer --once)" "$(id)	waiting"
+	find "$AWF_STORAGE/runs" -name '*lock*' -delete
+	same "$(ahead 6.1d awf-worker --resumer --once)" ''
+	same "$(ahead 6.3d awf-worker --resumer --once)" "$(id)	success"
+	same "$(cat ledger)" x
+	rm ledger
+	begun=$(date +%s)
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	[ "$(($(date +%s) - begun))" -lt 60 ]
+}
+
 @test "what cannot be resumed is tried three times, and again after the next decision" {
 	workflow
 	resumer

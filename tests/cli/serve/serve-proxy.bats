@@ -88,7 +88,7 @@ through() { curl -sSN --max-time 20 --cacert cert.pem --connect-to "awf.example.
 	head -c 3000000 /dev/zero | tr '\0' x >body
 	signature=$(openssl dgst -sha256 -hmac secret -r body | cut -c -64)
 	same "$(through -H "X-Hub-Signature-256: sha256=$signature" --data-binary @body /hooks/deploy | jq -r .status)" started
-	waits() { ask_runs | grep -q '"status":"waiting"'; }
+	waits() { ask_runs | grep -q '"waiting":1'; }
 	ask_runs() { through -H "Authorization: Bearer $(awf-serve --new-token read)" /api/runs; }
 	eventually waits
 	token=$(awf-serve --new-token decide --label proxy)

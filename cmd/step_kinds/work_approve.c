@@ -132,7 +132,7 @@ approve_always(struct edit *edit)
 	const struct data *data = edit->differs ? &edit->data : edit->original;
 	struct buffer always = BUFFER_INIT;
 	struct error ignored;
-	struct data changed;
+	struct data changed = { BUFFER_INIT, false, false };
 	int differs = -1;
 
 	if (tool_approval_allow_always(edit->call, span_of(data->json.data, data->json.len), &always,

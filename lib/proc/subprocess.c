@@ -89,22 +89,22 @@ orphans_mark(const struct subprocesses *all, const struct subprocess *s)
  * shell text; if it consists of plain words, of which the first is a program, it is started without
  * a shell. */
 static int
-subprocess_start_launcher(struct subprocess *s, struct process_spec *spec)
+subprocess_start_launcher(struct subprocess *s, struct process_spec spec)
 {
 	char *text = via_command(s->via), **words = list_words(text), *shell[4];
 	int result = -1;
 
-	spec->in = PROCESS_PIPE;
-	spec->session = true;
+	spec.in = PROCESS_PIPE;
+	spec.session = true;
 	if (words != NULL) {
-		spec->argv = words;
-		result = process_start(&s->state.process, spec, NULL, &s->error);
+		spec.argv = words;
+		result = process_start(&s->state.process, &spec, NULL, &s->error);
 	}
 	if (result == -1) {
 		s->error = (struct error)ERROR_INIT;
 		process_shell(shell, text);
-		spec->argv = shell;
-		result = process_start(&s->state.process, spec, &s->exit_code, &s->error);
+		spec.argv = shell;
+		result = process_start(&s->state.process, &spec, &s->exit_code, &s->error);
 	}
 	if (result == 0) {
 		via_begin(s->via, s->state.process.in, s->state.process.out, s->input, s->input_len);
@@ -154,7 +154,7 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 	s->state.deadline = limit == 0 ? 0 : s->state.started + limit;
 	s->state.look_at = s->told_as != NULL && s->via == NULL ? s->state.started + OUTPUT_HELD_TOLD_MS : 0;
 	s->state.stage = SUBPROCESS_RUNNING;
-	if ((s->via != NULL ? subprocess_start_launcher(s, &spec) :
+	if ((s->via != NULL ? subprocess_start_launcher(s, spec) :
 	    process_start(&s->state.process, &spec, &s->exit_code, &s->error)) == -1) {
 		s->wait_status = s->exit_code << 8;
 		s->state.stage = SUBPROCESS_ENDED;

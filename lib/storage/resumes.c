@@ -122,7 +122,7 @@ resumes_take_lock(const struct storage *s)
 	char *path = resumes_path(s, ".lock");
 	int fd = file_open_plain(path, O_RDWR | O_CREAT, 0600), why;
 
-	if (fd != -1 && lock_file_take(fd) == -1) {
+	if (fd != -1 && lock_file_take_range(fd, LOCK_WHOLE) == -1) {
 		why = errno;
 		file_close(&fd);
 		errno = why;
@@ -134,10 +134,13 @@ resumes_take_lock(const struct storage *s)
 bool
 resumes_are_served(const struct storage *s)
 {
-	int fd = resumes_take_lock(s);
-	bool served = fd == -1 && errno == EWOULDBLOCK;
+	/* The lock is not taken: a resumer that begins at this moment would find it taken. */
+	char *path = resumes_path(s, ".lock");
+	int fd = file_open_plain(path, O_RDONLY, 0);
+	bool served = fd != -1 && lock_file_look_range(fd, LOCK_WHOLE) == 1;
 
 	file_close(&fd);
+	free(path);
 	return served;
 }
 

@@ -16,6 +16,7 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "storage/traceparent.h"
+#include "transcript/blob.h"
 #include "transcript/event_keys.h"
 #include "transcript/reader.h"
 
@@ -48,12 +49,30 @@ approve_was_asked(const struct tool_runs *r, const struct tool_run *run, const s
 	    memcmp(input.at, run->input.at, input.len) == 0;
 }
 
+/* Reads an event of an approval, with what of it is in blobs: -1 if it is none, or cannot be read. */
+static int
+approve_read_event(const struct tool_runs *r, const char *line, size_t len, struct buffer *whole,
+    struct event_view *event)
+{
+	struct error ignored;
+
+	if (event_view(line, len, event) != 0 ||
+	    !span_is(span_member(event->payload, KEY_KIND), "approval"))
+		return -1;
+	if (event->refs.at == NULL)
+		return 0;
+	buffer_clear(whole);
+	return blob_inline(r->turns->call->transcript->blobs, line, len, whole, &ignored) != 0 ? -1 :
+	    event_view(whole->data, whole->len, event);
+}
+
 /* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
  * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
  * but they are not its own. What was decided about this call itself goes before that. */
 static bool
 approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const char *rule)
 {
+	struct buffer whole = BUFFER_INIT;
 	struct event_view event;
 	struct event_head head;
 	struct error ignored;
@@ -71,8 +90,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 
 		if (event_peek(line, len, &head) != 0 ||
 		    (head.type != EVENT_STEP_COMPLETED && head.type != EVENT_STEP_STARTED) ||
-		    event_view(line, len, &event) != 0 ||
-		    !span_is(span_member(event.payload, KEY_KIND), "approval"))
+		    approve_read_event(r, line, len, &whole, &event) != 0)
 			continue;
 		if (head.type == EVENT_STEP_STARTED) {
 			asked = approve_was_asked(r, run, &event);
@@ -88,6 +106,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 		free(call);
 	}
 	reader_close(&reader);
+	buffer_free(&whole);
 	return allowed && !asked;
 }
 

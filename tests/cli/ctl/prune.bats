@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-ctl prune and --keep: which runs go, and what of them.
 # shellcheck shell=bash disable=SC2010,SC2016,SC2154
 load ../../support/helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What an endpoint says of requests, awf-endpoint(5): body, thinking, key, headers, URL; and what of it is
 # recorded.
 # shellcheck disable=SC2154,SC2016 # bats sets stderr; programs of jq

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # A project that wants a key of its user to go to a server of its own, awf-endpoint(5), "Whom keys are
 # sent to": the files that it brings, what its agents say, and what its tools do.
 # shellcheck disable=SC2154,SC2016 # bats sets stderr; programs of jq and of inner shells

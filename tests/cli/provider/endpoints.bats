@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Endpoints that come with AWF, awf-endpoint(5): each is asked by its name, where the user's file has
 # the URL of a server here and nothing else. What the vendors' pages say of paths, keys, thinking,
 # errors and cost is in share/endpoints.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What one model gave goes back to it as it came, and to no other; nothing goes out that a server
 # is known to refuse.
 # shellcheck shell=bash disable=SC2154,SC2016 # bats sets stderr

@@ -1,4 +1,5 @@
 load ../../support/helpers
+# bats file_tags=turn:2
 bats_require_minimum_version 1.5.0
 load ../../support/provider
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run --mask: no byte of a secret reaches the storage, whatever way it takes; and a
 # filter that does not do its work stops the run.
 # shellcheck disable=SC2016,SC2089,SC2090,SC2154 # what is quoted is for others; bats sets stderr

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run(1), "Resuming": programs of steps that were edited since they succeeded are told, their
 # results are kept, and made again with --redo-changed.
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # The hermetic place that replays run in (lib/isolate/isolate.h), through a program that
 # runs a command there: what is seen, what can be changed, reached and undone.
 # shellcheck shell=bash disable=SC2016,SC2030,SC2031,SC2154

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-serve: what people and programs decide over HTTP about calls that wait, and runs that are
 # cancelled. The page does so in serve-page.bats.
 # shellcheck shell=bash disable=SC2016,SC2154

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-serve: workflows that hooks start: who may, once for each delivery, and what becomes of the
 # runs.
 # shellcheck shell=bash disable=SC2016,SC2154

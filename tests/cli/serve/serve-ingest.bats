@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-serve takes in what happened elsewhere: whose it is, what is refused and how, and that
 # nothing is written then. Crowds and kills are in tests/fault/serve-ingest.bats.
 # shellcheck shell=bash disable=SC2016,SC2154

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-ship and its filter for SQLite: what is there afterwards, what is refused and how. Kills and
 # crowds are in tests/fault/ship.bats.
 # shellcheck shell=bash disable=SC2016,SC2154

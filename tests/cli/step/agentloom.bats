@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Recordings of AgentLoom: awf-tail --as agentloom, awf-replay --from, and the provider
 # that answers from them.
 # stderr is bats'; what is in single quotes is for the scripts that are written.

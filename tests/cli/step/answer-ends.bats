@@ -92,9 +92,10 @@ answered() {
 @test "a wait of minutes is told without -v" {
 	model_server --answer "$ROOT/tests/fixtures/openai/text.jsonl" --fault 1:429:3600
 	awf-step -a note.md -r a <<<hi 2>err &
+	step=$!
 	until grep -q . err; do sleep 0.05; done
-	kill %1
-	wait %1 || true
+	kill "$step"
+	wait "$step" || true
 	# Not all that were told so come back at the same moment.
 	seconds=$(head -n 1 err | sed -n 's/.*try 2 of 3 in \([0-9]*\).*/\1/p')
 	[ "$seconds" -ge 3600 ] && [ "$seconds" -le 5400 ]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Approval of an agent's tool calls: approve_tools.
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0
@@ -500,6 +501,25 @@ twice() {
 		awf-verify -q
 		awf-verify --determinism --isolation copy
 	done
+}
+
+# Its input is in a blob, beside the transcript.
+@test "a call with a large input that was denied is never made, though another was approved with always" {
+	tool ship '"effects":"external","input_schema":{"type":"object","required":["to"],"properties":{"to":{"type":"string"}}}' \
+		'head -c 16 >>"$LEDGER"; cat >/dev/null; echo >>"$LEDGER"'
+	head -c 300000 /dev/zero | tr '\0' x >large
+	stream tool_use "$(use t1 ship '{"to":"LARGE"}')" "$(use t2 ship '{"to":"test"}')" |
+		jq -c --rawfile large large 'walk(if type == "string" then sub("LARGE"; $large) else . end)' >both
+	model_server --answer both --answer last
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	awf-ctl approve --always "$(jq -r 'select(.type=="step.started" and .payload.kind=="approval" and .payload.input.input.to=="test").payload.call' "$(transcript)")"
+	awf-ctl deny "$(awf-tail --list --json | jq -r '.waits[].call')"
+	WAIT=0 begin --resume @
+	ended 0
+	same "$(cat ledger)" '{"to":"test"}'
+	awf-verify -q
 }
 
 @test "an edit of something else than the input is refused while the call still waits" {

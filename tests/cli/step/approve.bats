@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Approval: awf-step --approve, awf-ctl approve and deny. At a terminal: see
 # approve-terminal.bats.
 # shellcheck shell=bash disable=SC2016

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Attachments: images and PDF files that go to a model with the prompt.
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # compact of an agent: old messages are replaced by a summary.
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What a user allows of the calls of a provider, awf-limits(5), is kept across steps and runs.
 # shellcheck disable=SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0

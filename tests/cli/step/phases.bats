@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Agents with phases: parts of the work that are handed out one at a time.
 # shellcheck shell=bash disable=SC2154,SC2016 # bats sets stderr
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-step --via: commands that a launcher runs elsewhere, with launchers that do it here, well or
 # badly; each starts the real awf-exec.
 bats_require_minimum_version 1.5.0

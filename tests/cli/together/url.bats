@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Runs of a server by their URL: awf-tail, awf-replay, and awf-fetch-run, which copies them.
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0

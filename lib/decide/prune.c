@@ -221,17 +221,18 @@ prune_keep_session(struct pruner *p, const char *name, struct error *err)
 	}
 	for (size_t i = session.count; !kept && i-- > 0;) {
 		const struct session_call *call = &session.calls[i];
-		size_t at = prune_find_run(p, call->run_id);
+		const size_t at = prune_find_run(p, call->run_id);
+		struct found *run = at != NO_RUN ? &p->runs[at] : NULL;
 		char *path = storage_transcript(p->storage, call->run_id);
 		struct error ignored;
 		struct model m;
 
 		model_begin(&m, MODEL_EVENTS);
-		if (at != NO_RUN && !p->runs[at].pruned && model_read_file(&m, path, &ignored) == 0)
+		if (run != NULL && !run->pruned && model_read_file(&m, path, &ignored) == 0)
 			for (const struct model_call *c = m.first; c != NULL && !kept; c = c->next)
 				kept = c->state == CALL_SUCCEEDED && strcmp(c->id, call->call) == 0;
 		if (kept)
-			p->runs[at].protected = true;
+			run->protected = true;
 		model_free(&m);
 		free(path);
 	}

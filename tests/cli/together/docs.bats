@@ -158,7 +158,7 @@ complete_line() {
 		same "${COMPREPLY[*]}" "$("$program" --help=all | grep -oE '^ {2,6}(-., )?--[a-z-]*' | grep -o -- '--[a-z-]*' | paste -sd' ')"
 		asking+=" $program"
 	done
-	same "$asking" ' awf-exec awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
+	same "$asking" ' awf-diff awf-exec awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
 	complete_line 'awf-run --timeout x'
 	same "${COMPREPLY[*]}" ''
 	complete_line 'awf-step -a res'
@@ -388,6 +388,12 @@ a failed (): exit_status: sh: exit status 1: why 22
 	stub ssh 'shift; cd log && sh -c "$*"'
 	mkdir log
 	(unset XDG_CONFIG_HOME && sh -ec "$(example awf-verify.1 print-head)")
+}
+
+@test "awf-diff(1)" {
+	# The last three lines are what it prints.
+	same "$(sh -c "$(example awf-diff.1 'tr a-z A-Z' | sed '/^awf-diff/q')" 2>&1)" \
+		"$(example awf-diff.1 'tr a-z A-Z' | tail -n 3)"
 }
 
 @test "awf-replay(1): what it shows" {

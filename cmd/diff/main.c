@@ -1,0 +1,201 @@
+/*
+ * awf-diff: what differs between two runs, and why. A reader: nothing is recorded.
+ *
+ * Exit status as that of diff(1): 0 nothing differs, 1 something does, 2 trouble.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/list.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "diff/report.h"
+#include "diff/statistics.h"
+#include "io/terminal.h"
+#include "program.h"
+
+#define PROGRAM "awf-diff"
+#define STATUS_SAME 0
+#define STATUS_DIFFERENT 1
+#define STATUS_TROUBLE 2
+
+enum { OPT_QUIET = 1, OPT_JSON, OPT_STAT, OPT_PATH, OPT_IGNORE, OPT_RESULTS };
+
+struct request {
+	const char *path;
+	unsigned ignored;
+	bool quiet, json, results, stat;
+	char **runs;          /* the first group */
+	char **others;        /* after "--" */
+};
+
+static unsigned ignored_words;
+
+/* WHAT of --ignore: words with commas between them. */
+static int
+diff_check_ignored(const char *value, struct error *err)
+{
+	char **words = list_split(value, ',');
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && words != NULL && words[i] != NULL; i++) {
+		const int at = text_index(words[i], diff_what_words);
+
+		if (at == -1 || 1 << at == DIFF_INSIDE) {
+			char *hint = text_hint(words[i], diff_what_words);
+
+			failed = error_set(err, ERROR_USAGE, NULL, "'%s' is nothing that can differ%s", words[i], hint);
+			free(hint);
+		} else {
+			ignored_words |= 1u << at;
+		}
+	}
+	list_free(words);
+	return failed;
+}
+
+static const struct option_spec options[] = {
+	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing: the exit status tells", OPTION_INTO_FLAG(struct request, quiet) },
+	{ OPT_RESULTS, 0, "results", NULL, "only how calls ended and what they gave counts",
+	    OPTION_INTO_FLAG(struct request, results) },
+	{ OPT_IGNORE, 0, "ignore", "WHAT[,WHAT...]",
+	    "tokens, order, definition, model, result ... are no difference", OPTION_CALL(diff_check_ignored) },
+	{ OPT_PATH, 'p', "path", "PATH", "only this step, and what is inside it",
+	    OPTION_INTO_TEXT(struct request, path) },
+	{ OPT_STAT, 0, "stat", NULL, "runs against runs (A... -- B...), step by step: calls, failures, figures",
+	    OPTION_INTO_FLAG(struct request, stat) },
+	{ OPT_JSON, 0, "json", NULL, "a JSON object in each line", OPTION_INTO_FLAG(struct request, json) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ OPTION_SAID(OPT_QUIET), OPTION_SAID(OPT_JSON), 0, NULL },
+	{ OPTION_SAID(OPT_STAT), OPTION_SAID(OPT_QUIET) | OPTION_SAID(OPT_RESULTS) | OPTION_SAID(OPT_IGNORE) |
+	    OPTION_SAID(OPT_PATH), 0, NULL },
+};
+
+static const char usage[] =
+	"awf-diff [options] A B\n"
+	"awf-diff --stat [--json] A... -- B...\n\n"
+	"A, B: runs, as for awf-tail: an id or its beginning, @NAME, a file\n";
+
+/* ---- work ---- */
+
+static int
+diff_compare(const struct request *r, const struct storage *storage, bool *differ, struct error *err)
+{
+	struct diff_side a, b;
+	struct buffer out = BUFFER_INIT;
+	int failed = diff_side_read(&a, storage, r->runs[0], err);
+
+	if (failed == 0) {
+		failed = diff_side_read(&b, storage, r->runs[1], err);
+		if (failed == 0) {
+			struct diff_report report = { .a = &a, .b = &b, .path = r->path,
+				.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
+
+			report.root = diff_match(&a, &b, r->ignored, r->results);
+			*differ = diff_report_differs(&report);
+			if (r->json)
+				diff_report_json(&report, &out);
+			else if (*differ && !r->quiet)
+				diff_report_text(&report, &out);
+			fwrite(buffer_string(&out), 1, out.len, stdout);
+		}
+		diff_side_free(&b);
+	}
+	diff_side_free(&a);
+	buffer_free(&out);
+	return failed;
+}
+
+static int
+diff_add_group(struct diff_statistics *s, int group, char *const *runs, const struct storage *storage,
+    struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && runs[i] != NULL; i++) {
+		struct diff_side side;
+
+		failed = diff_side_read(&side, storage, runs[i], err);
+		if (failed == 0)
+			diff_statistics_add(s, group, &side);
+		diff_side_free(&side);
+	}
+	return failed;
+}
+
+static int
+diff_compare_groups(const struct request *r, const struct storage *storage, struct error *err)
+{
+	struct diff_statistics s = DIFF_STATISTICS_INIT;
+	struct buffer out = BUFFER_INIT;
+	int failed = diff_add_group(&s, 0, r->runs, storage, err);
+
+	if (failed == 0)
+		failed = diff_add_group(&s, 1, r->others, storage, err);
+	if (failed == 0) {
+		if (r->json)
+			diff_statistics_json(&s, &out);
+		else
+			diff_statistics_text(&s, &out);
+		fwrite(buffer_string(&out), 1, out.len, stdout);
+	}
+	diff_statistics_free(&s);
+	buffer_free(&out);
+	return failed;
+}
+
+/* Whether there are as many runs as the options need. */
+static int
+diff_check_runs(const struct request *r, struct error *err)
+{
+	if (r->stat && (list_count(r->runs) == 0 || list_count(r->others) == 0))
+		return error_set(err, ERROR_USAGE, "--stat", "takes runs, --, and runs that are compared with them");
+	if (!r->stat && list_count(r->runs) != 2)
+		return error_set(err, ERROR_USAGE, NULL, "takes two runs, and got %zu: awf-tail --list shows some",
+		    list_count(r->runs));
+	return 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct request r = { .path = NULL };
+	struct storage storage = { .root = NULL };
+	struct error err = ERROR_INIT;
+	bool differ = false;
+	struct options o;
+	int id, failed;
+
+	program_begin();
+	options_begin(&o, options, argc, argv);
+	options_bind(&o, &r);
+	o.stop_at_dashes = true;
+	while ((id = options_next(&o, &err)) == OPTION_WORD)
+		list_add(&r.runs, o.value);
+	if (OPTION_ASKS(id)) {
+		if (id == OPTION_VERSION)
+			return program_end(PROGRAM, program_version(PROGRAM));
+		options_help(stdout, usage, options, id);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	failed = id != OPTION_END || options_check(&o, rules, sizeof rules / sizeof *rules, &err) != 0;
+	/* Without --stat, what is after "--" is two runs as well. */
+	for (int i = o.next; !failed && i < argc; i++)
+		list_add(r.stat ? &r.others : &r.runs, argv[i]);
+	r.ignored = ignored_words;
+	failed = failed || diff_check_runs(&r, &err) != 0 || storage_locate(&storage, &err) != 0 ||
+	    (r.stat ? diff_compare_groups(&r, &storage, &err) : diff_compare(&r, &storage, &differ, &err)) != 0;
+	list_free(r.runs);
+	list_free(r.others);
+	storage_close(&storage);
+	if (failed) {
+		program_fail(PROGRAM, &err);
+		return program_end(PROGRAM, STATUS_TROUBLE);
+	}
+	return program_end(PROGRAM, differ ? STATUS_DIFFERENT : STATUS_SAME) == STATUS_SYSTEM ? STATUS_TROUBLE :
+	    differ ? STATUS_DIFFERENT : STATUS_SAME;
+}

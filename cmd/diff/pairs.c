@@ -1,0 +1,449 @@
+/*
+ * The sequence of equal inputs is found by the line difference (base/line_diff.h), over texts of one line
+ * for each call. Where that gives up, since too much differs, inputs are looked up wherever they are.
+ */
+#include "diff/pairs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/invariant.h"
+#include "base/line_diff.h"
+#include "base/map.h"
+#include "base/memory.h"
+
+const char *const diff_kind_words[DIFF_KINDS + 1] = {
+	"same", "moved", "changed", "follows", "gone", "new", "renamed", NULL
+};
+const char *const diff_what_words[DIFF_WHATS + 1] = {
+	"definition", "model", "input", "result", "status", "tools", "tokens", "order", "retries", "time", "inside",
+	NULL
+};
+
+#define KEY_LINE 33 /* 32 hex digits and LF */
+
+/* The calls of one step among siblings, of one side. */
+struct row {
+	struct diff_call **calls;
+	size_t count;
+	bool *moved;           /* they were matched out of sequence */
+};
+
+struct rows { struct row a, b; };
+
+/* Matching the siblings inside a pair of calls. */
+struct matching {
+	struct arena *memory;
+	struct diff_pair *around;
+	unsigned ignored;
+	bool results;
+};
+
+static struct diff_pair *
+diff_pair_make(struct arena *memory, struct diff_call *a, struct diff_call *b)
+{
+	struct diff_pair *pair = arena_zero(memory, sizeof *pair);
+
+	INVARIANT(a != NULL || b != NULL);
+	*pair = (struct diff_pair){ .a = a, .b = b };
+	if (a != NULL)
+		a->pair = pair;
+	if (b != NULL)
+		b->pair = pair;
+	return pair;
+}
+
+/* ---- rows ---- */
+
+static int
+diff_calls_compare(const void *a, const void *b)
+{
+	const struct diff_call *one = *(struct diff_call *const *)a, *other = *(struct diff_call *const *)b;
+
+	if (one->occurrence != other->occurrence)
+		return one->occurrence < other->occurrence ? -1 : 1;
+	return one->item < other->item ? -1 : one->item > other->item;
+}
+
+/* The calls inside a call with this name, in the order of occurrences and items. */
+static struct row
+diff_row_read(const struct diff_call *around, const char *name)
+{
+	struct row row = { .calls = memory_zero(around->inside_count + 1, sizeof *row.calls) };
+
+	for (struct diff_call *c = around->first; c != NULL; c = c->beside)
+		if (strcmp(c->name, name) == 0)
+			row.calls[row.count++] = c;
+	qsort(row.calls, row.count, sizeof *row.calls, diff_calls_compare);
+	row.moved = memory_zero(row.count + 1, sizeof *row.moved);
+	return row;
+}
+
+static void
+diff_rows_free(struct rows *r)
+{
+	free(r->a.calls);
+	free(r->a.moved);
+	free(r->b.calls);
+	free(r->b.moved);
+}
+
+/* ---- matching ---- */
+
+static void
+diff_rows_match(struct matching *m, struct rows *r, size_t i, size_t j, bool moved)
+{
+	struct diff_pair *pair = diff_pair_make(m->memory, r->a.calls[i], r->b.calls[j]);
+
+	if (moved)
+		pair->what |= DIFF_ORDER;
+	r->a.moved[i] = r->b.moved[j] = moved;
+}
+
+static void
+diff_key_line(struct uuid key, struct buffer *out)
+{
+	buffer_format(out, "%016llx%016llx\n", (unsigned long long)key.high, (unsigned long long)key.low);
+}
+
+static void
+diff_row_lines(const struct row *row, struct buffer *out)
+{
+	for (size_t i = 0; i < row->count; i++)
+		diff_key_line(row->calls[i]->keys.input, out);
+	INVARIANT(out->len == row->count * KEY_LINE);
+}
+
+/* Matches the longest sequence of calls with equal inputs. */
+static void
+diff_rows_match_sequence(struct matching *m, struct rows *r)
+{
+	struct buffer a = BUFFER_INIT, b = BUFFER_INIT;
+	struct line_diff diff;
+	size_t i = 0, j = 0;
+
+	diff_row_lines(&r->a, &a);
+	diff_row_lines(&r->b, &b);
+	line_diff_begin(&diff, buffer_string(&a), a.len, buffer_string(&b), b.len, false);
+	for (size_t at = 0; at <= diff.count; at++) {
+		const size_t until = at < diff.count ? diff.changes[at].old : r->a.count;
+
+		while (i < until)
+			diff_rows_match(m, r, i++, j++, false);
+		if (at < diff.count) {
+			i += diff.changes[at].removed;
+			j += diff.changes[at].added;
+		}
+	}
+	INVARIANT(i == r->a.count && j == r->b.count);
+	line_diff_free(&diff);
+	buffer_free(&a);
+	buffer_free(&b);
+}
+
+/* Matches calls that are left and have an equal key, in order. key_at: where in a call the key is. */
+static void
+diff_rows_match_keys(struct matching *m, struct rows *r, size_t key_at, bool moved)
+{
+	struct map first = MAP_INIT;
+	size_t *next = memory_zero(r->b.count + 1, sizeof *next), last;
+
+	/* From the end, so that each list begins with its first call; 1 + index, 0: no more. */
+	for (size_t j = r->b.count; j-- > 0;) {
+		const struct diff_call *c = r->b.calls[j];
+		const struct uuid *key = (const struct uuid *)((const char *)c + key_at);
+		const size_t *found;
+
+		if (c->pair != NULL || !diff_key_is(*key))
+			continue;
+		found = map_get(&first, (const char *)key, sizeof *key);
+		next[j] = found != NULL ? *found : 0;
+		map_put(&first, (const char *)key, sizeof *key, j + 1);
+	}
+	for (size_t i = 0; i < r->a.count; i++) {
+		const struct diff_call *c = r->a.calls[i];
+		const struct uuid *key = (const struct uuid *)((const char *)c + key_at);
+		const size_t *found = c->pair != NULL || !diff_key_is(*key) ? NULL :
+		    map_get(&first, (const char *)key, sizeof *key);
+
+		if (found == NULL || *found == 0)
+			continue;
+		last = *found - 1;
+		map_put(&first, (const char *)key, sizeof *key, next[last]);
+		diff_rows_match(m, r, i, last, moved);
+	}
+	map_free(&first);
+	free(next);
+}
+
+/* Matches in order what is left between two calls that are matched in sequence, if equally many are. */
+static void
+diff_rows_match_gaps(struct matching *m, struct rows *r)
+{
+	size_t i = 0, j = 0;
+
+	while (i < r->a.count || j < r->b.count) {
+		size_t end_a = i, end_b = j, left_a = 0, left_b = 0;
+
+		for (; end_a < r->a.count && (r->a.calls[end_a]->pair == NULL || r->a.moved[end_a]); end_a++)
+			left_a += r->a.calls[end_a]->pair == NULL;
+		for (; end_b < r->b.count && (r->b.calls[end_b]->pair == NULL || r->b.moved[end_b]); end_b++)
+			left_b += r->b.calls[end_b]->pair == NULL;
+		while (left_a == left_b && i < end_a && left_a > 0) {
+			if (r->a.calls[i]->pair == NULL) {
+				while (r->b.calls[j]->pair != NULL)
+					j++;
+				diff_rows_match(m, r, i, j++, false);
+			}
+			i++;
+		}
+		i = end_a + 1;
+		j = end_b + 1;
+	}
+}
+
+static void
+diff_rows_match_numbers(struct matching *m, struct rows *r)
+{
+	for (size_t i = 0, j = 0; i < r->a.count && j < r->b.count;) {
+		const int order = diff_calls_compare(&r->a.calls[i], &r->b.calls[j]);
+
+		if (order == 0)
+			diff_rows_match(m, r, i, j, false);
+		i += order <= 0;
+		j += order >= 0;
+	}
+}
+
+/* Whether the steps directly inside two calls have the same names. */
+static bool
+diff_calls_hold_same_names(const struct diff_call *a, const struct diff_call *b)
+{
+	const struct diff_call *one = a->first, *other = b->first;
+
+	while (one != NULL && other != NULL && strcmp(one->name, other->name) == 0) {
+		one = one->beside;
+		other = other->beside;
+	}
+	return one == NULL && other == NULL && a->first != NULL;
+}
+
+static void
+diff_rows_match_branches(struct matching *m, struct rows *r)
+{
+	diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.definition), false);
+	for (size_t i = 0; i < r->a.count; i++)
+		for (size_t j = 0; r->a.calls[i]->pair == NULL && j < r->b.count; j++)
+			if (r->b.calls[j]->pair == NULL &&
+			    diff_calls_hold_same_names(r->a.calls[i], r->b.calls[j]))
+				diff_rows_match(m, r, i, j, false);
+	diff_rows_match_gaps(m, r);
+}
+
+static void
+diff_rows_match_all(struct matching *m, struct rows *r)
+{
+	if (r->a.count == 0 || r->b.count == 0)
+		return;
+	if (diff_call_is_part(r->a.calls[0]) && strcmp(r->a.calls[0]->around->kind, "parallel") == 0) {
+		diff_rows_match_branches(m, r);
+	} else if (diff_call_is_part(r->a.calls[0])) {
+		diff_rows_match_numbers(m, r);
+	} else {
+		diff_rows_match_sequence(m, r);
+		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.input), true);
+		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.result), false);
+		diff_rows_match_gaps(m, r);
+	}
+}
+
+/* A step that is gone and one that is new, with the same input and result. */
+static void
+diff_match_renamed(struct matching *m)
+{
+	const struct diff_pair *around = m->around;
+
+	for (struct diff_call *a = around->a->first; a != NULL; a = a->beside) {
+		if (a->pair != NULL || !diff_key_is(a->keys.result))
+			continue;
+		for (struct diff_call *b = around->b->first; b != NULL; b = b->beside)
+			if (b->pair == NULL && diff_keys_equal(a->keys.input, b->keys.input) &&
+			    diff_keys_equal(a->keys.result, b->keys.result)) {
+				diff_pair_make(m->memory, a, b)->kind = DIFF_RENAMED;
+				break;
+			}
+	}
+}
+
+/* ---- what differs ---- */
+
+static unsigned
+diff_calls_what(const struct diff_call *a, const struct diff_call *b)
+{
+	unsigned what = 0;
+	bool tools = a->tool_count == b->tool_count;
+
+	if (!diff_keys_equal(a->keys.definition, b->keys.definition) || !diff_keys_equal(a->keys.prompt, b->keys.prompt))
+		what |= DIFF_DEFINITION;
+	if (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0)
+		what |= DIFF_MODEL;
+	if (!diff_keys_equal(a->keys.input, b->keys.input))
+		what |= DIFF_INPUT;
+	if (!diff_keys_equal(a->keys.result, b->keys.result))
+		what |= DIFF_RESULT;
+	if (a->state != b->state || a->code != b->code)
+		what |= DIFF_STATUS;
+	for (size_t i = 0; tools && i < a->tool_count; i++)
+		tools = strcmp(a->tools[i].name, b->tools[i].name) == 0 &&
+		    diff_keys_equal(a->tools[i].input, b->tools[i].input);
+	if (!tools)
+		what |= DIFF_TOOLS;
+	if (a->own.input_tokens != b->own.input_tokens || a->own.output_tokens != b->own.output_tokens)
+		what |= DIFF_TOKENS;
+	if (a->own.retries != b->own.retries)
+		what |= DIFF_RETRIES;
+	if (a->own.ms >= 0 && b->own.ms >= 0 && !a->taken_over && !b->taken_over &&
+	    (a->own.ms > b->own.ms * 3 / 2 + 100 || b->own.ms > a->own.ms * 3 / 2 + 100))
+		what |= DIFF_TIME;
+	return what;
+}
+
+/* Whether a call that its side alone has is there since one before it is. */
+static bool
+diff_call_follows(const struct diff_call *c)
+{
+	for (size_t i = 0; i < c->before_count; i++) {
+		const struct diff_pair *pair = c->before[i]->pair;
+
+		if (pair == NULL || pair->a == NULL || pair->b == NULL)
+			return true;
+	}
+	return false;
+}
+
+static void
+diff_pair_judge(struct matching *m, struct diff_pair *pair)
+{
+	const unsigned results = DIFF_RESULT | DIFF_STATUS | DIFF_INSIDE;
+	const bool renamed = pair->kind == DIFF_RENAMED;
+	unsigned counts;
+
+	if (pair->a == NULL || pair->b == NULL) {
+		const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+
+		pair->kind = diff_call_follows(c) ? DIFF_FOLLOWS : pair->a != NULL ? DIFF_GONE : DIFF_NEW;
+		return;
+	}
+	pair->what |= diff_calls_what(pair->a, pair->b);
+	/* What a workflow read counts by what its calls were given; what it printed is in their order. */
+	if (pair->a->around == NULL)
+		pair->what &= ~(unsigned)(m->ignored & DIFF_ORDER ? DIFF_INPUT | DIFF_RESULT : DIFF_INPUT);
+	for (struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside) {
+		diff_pair_judge(m, inside);
+		if (inside->kind != DIFF_SAME)
+			pair->what |= DIFF_INSIDE;
+	}
+	pair->what &= ~m->ignored;
+	if (m->results)
+		pair->what &= results;
+	counts = pair->what & ~(unsigned)DIFF_DETAILS;
+	if (renamed)
+		pair->kind = DIFF_RENAMED;
+	else if (counts == 0)
+		pair->kind = DIFF_SAME;
+	else if (counts == DIFF_ORDER)
+		pair->kind = DIFF_MOVED;
+	else if (counts & (DIFF_DEFINITION | DIFF_MODEL))
+		pair->kind = DIFF_CHANGED;
+	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_keys_equal(pair->a->keys.input, pair->b->keys.input))
+		pair->kind = DIFF_FOLLOWS;
+	else
+		pair->kind = pair->a->state == CALL_SKIPPED || pair->b->state == CALL_SKIPPED ? DIFF_FOLLOWS : DIFF_CHANGED;
+}
+
+/* ---- the tree ---- */
+
+static void
+diff_pair_add(struct diff_pair ***end, struct diff_pair *pair)
+{
+	**end = pair;
+	*end = &pair->beside;
+}
+
+/* Sets the pairs of the calls inside a pair: in the order of side a, each that side b alone has after
+ * what is before it there. */
+static void
+diff_pairs_order(struct matching *m)
+{
+	struct diff_pair *around = m->around, **end = &around->inside;
+	struct diff_call *b = around->b->first;
+
+	for (struct diff_call *a = around->a->first; a != NULL; a = a->beside) {
+		if (a->pair == NULL)
+			diff_pair_make(m->memory, a, NULL);
+		for (; a->pair->b != NULL && b != NULL && b->pair == NULL; b = b->beside)
+			diff_pair_add(&end, diff_pair_make(m->memory, NULL, b));
+		diff_pair_add(&end, a->pair);
+		if (b != NULL && b == a->pair->b)
+			b = b->beside;
+	}
+	for (b = around->b->first; b != NULL; b = b->beside)
+		if (b->pair == NULL)
+			diff_pair_add(&end, diff_pair_make(m->memory, NULL, b));
+}
+
+static void
+diff_match_inside(struct matching *m, struct diff_pair *pair)
+{
+	struct map done = MAP_INIT;
+
+	m->around = pair;
+	for (const struct diff_call *c = pair->a->first; c != NULL; c = c->beside) {
+		struct rows rows;
+
+		if (map_get(&done, c->name, strlen(c->name)) != NULL)
+			continue;
+		map_put(&done, c->name, strlen(c->name), 1);
+		rows = (struct rows){ diff_row_read(pair->a, c->name), diff_row_read(pair->b, c->name) };
+		diff_rows_match_all(m, &rows);
+		diff_rows_free(&rows);
+	}
+	map_free(&done);
+	diff_match_renamed(m);
+	diff_pairs_order(m);
+	for (struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside)
+		if (inside->a != NULL && inside->b != NULL)
+			diff_match_inside(m, inside);
+}
+
+struct diff_pair *
+diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool results)
+{
+	struct matching m = { .memory = &a->memory, .ignored = ignored, .results = results };
+	struct diff_pair *pair = diff_pair_make(m.memory, &a->root, &b->root);
+
+	diff_match_inside(&m, pair);
+	diff_pair_judge(&m, pair);
+	if (strcmp(a->status, b->status) != 0) {
+		pair->what |= DIFF_STATUS;
+		if (pair->kind == DIFF_SAME)
+			pair->kind = DIFF_CHANGED;
+	}
+	return pair;
+}
+
+bool
+diff_pair_causes(const struct diff_pair *pair)
+{
+	return pair->kind == DIFF_CHANGED || pair->kind == DIFF_GONE || pair->kind == DIFF_NEW ||
+	    pair->kind == DIFF_RENAMED;
+}
+
+void
+diff_pairs_count(const struct diff_pair *pair, struct diff_counts *counts)
+{
+	for (const struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside) {
+		counts->kinds[inside->kind]++;
+		diff_pairs_count(inside, counts);
+	}
+}

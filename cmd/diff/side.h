@@ -1,0 +1,113 @@
+/*
+ * A side of a comparison: the calls of a run's last attempt as a tree, each with what it was given,
+ * what it did and what came of it.
+ *
+ *   - A call whose result was taken over from an earlier attempt, or from the run of which this one
+ *     is a fork, has the figures, the tools and the calls inside of where it was made.
+ *   - The calls of a child run are inside the call that started it.
+ *   - Values are kept as keys, equal for equal values; they are read again when they are shown.
+ */
+#ifndef AWF_DIFF_SIDE_H
+#define AWF_DIFF_SIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buffer.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "model/cost.h"
+#include "model/model.h"
+#include "storage/storage.h"
+
+/* A file of which a definition is made. */
+struct diff_file { const char *path, *sha256; };
+
+/* A call of a tool by a model, or an offer of one. */
+struct diff_tool {
+	const char *name;
+	struct uuid input;          /* key of its arguments */
+	struct event_place place;
+};
+
+/* Figures of a call, without those of the calls inside it. */
+struct diff_figures {
+	int64_t turns, retries;     /* answers of models, and failed tries */
+	int64_t input_tokens, output_tokens;
+	int64_t cost;               /* nano-dollars; COST_UNKNOWN */
+	int64_t ms;                 /* -1: not known */
+};
+
+/* A transcript that calls were read from. */
+struct diff_source {
+	char *path, *blobs;
+	struct diff_source *next;
+};
+
+struct diff_pair;
+
+struct diff_call {
+	const char *name, *kind, *path, *id; /* of the root: the run's name, "", "", its id */
+	int64_t occurrence, item;       /* of the id NAME:OCCURRENCE:ITEM */
+	enum call_state state;
+	enum error_code code;
+	bool taken_over;
+
+	struct diff_keys { struct uuid input, definition, result, prompt; } keys; /* all zeros: no such value */
+	const char *provider, *model;   /* "": none */
+	const struct diff_file *files;
+	size_t file_count;
+	const struct diff_tool *tools;
+	size_t tool_count;
+	struct diff_figures own;
+
+	/* Where its values are. */
+	const struct diff_source *source;
+	struct diff_places { struct event_place begin, end, asked; } places; /* asked: its first message
+	                                                                        to a model */
+
+	struct diff_call *around, *first, *last, *beside;
+	size_t inside_count;
+	struct diff_call **before;      /* calls whose results were its input */
+	size_t before_count;
+
+	struct diff_pair *pair;         /* set by diff_match() */
+};
+
+struct diff_side {
+	struct diff_call root;
+	char run_id[ID_SIZE];
+	char forked_from[ID_SIZE];      /* "": none */
+	char status[16];
+	bool masked;
+	size_t taken_over;              /* calls outside of others that were taken over */
+	struct diff_figures all;        /* sums over all calls but those taken over; ms: of the
+	                                   attempt */
+
+	struct arena memory;
+	struct diff_source *sources;
+	struct cost cost;
+};
+
+/* Reads the run that an argument names, as for awf-tail. diff_side_free() is called either way. */
+int diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument,
+    struct error *err);
+void diff_side_free(struct diff_side *s);
+
+/* Appends a value of a call: the member of the payload at one of its places, a string decoded, other
+ * JSON as it is, what is in a blob whole. Appends nothing if it is absent or cannot be read. */
+void diff_call_value(const struct diff_call *c, struct event_place place, const char *member,
+    struct buffer *out);
+/* The same for what the call gave: of state lines their data. */
+void diff_call_result(const struct diff_call *c, struct buffer *out);
+
+bool diff_key_is(struct uuid key);                     /* whether there is a value */
+bool diff_keys_equal(struct uuid a, struct uuid b);
+/* Whether it is a round or a branch of a group, which has the name and path of the group. */
+bool diff_call_is_part(const struct diff_call *c);
+/* Adds the figures of a call and, unless they were taken over, of all calls inside it. */
+void diff_figures_add(struct diff_figures *sum, const struct diff_call *c);
+
+#endif

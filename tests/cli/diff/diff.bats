@@ -1,0 +1,268 @@
+#!/usr/bin/env bats
+# awf-diff: which call is which, what differs, and what of it is a cause.
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+load ../../support/agent
+
+# NAME LINES...: a workflow.
+flow() {
+	printf '%s\n' '#!/bin/sh' "${@:2}" >"$1"
+	chmod +x "$1"
+}
+# ID WORKFLOW: runs it on stdin; its id is in the file ID.
+record() { awf-run --id-file "$1" "./$2" >/dev/null; }
+runs() { echo "$(cat "$1")" "$(cat "$2")"; }
+# What awf-diff says of the runs in these two files, without its first line.
+says() {
+	# shellcheck disable=SC2046
+	run "$3" awf-diff $(runs "$1" "$2") "${@:4}"
+	output=$(sed 1d <<<"$output")
+}
+
+@test "the same workflow twice: nothing differs, and nothing is printed" {
+	flow f 'awf-step -i lines -j 4 up -- tr a-z A-Z | awf-step -q n -- wc -c'
+	seq 20 | record a f
+	seq 20 | record b f
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a b)
+	same "$output" ''
+	# shellcheck disable=SC2046
+	awf-diff --json $(runs a b) | tail -n 1 | jq -e '.differ == false and .counts == {same: 40}'
+}
+
+@test "an item more, at the front, in the middle and gone" {
+	flow f 'awf-step -i lines up -- tr a-z A-Z | awf-step -q -s n -- wc -l'
+	printf '%s\n' a b c | record a f
+	printf '%s\n' new a b c | record front f
+	printf '%s\n' a b new c | record middle f
+	says a front -1
+	same "$output" $'+ up (new)\n~ n   follows (its input changed)\n  3 same, 1 follows, 1 new'
+	says a middle -1
+	same "$output" $'+ up[2] (new)\n~ n   follows (its input changed)\n  3 same, 1 follows, 1 new'
+	says middle a -1
+	same "$output" $'- up[2] (new)\n~ n   follows (its input changed)\n  3 same, 1 follows, 1 gone'
+}
+
+@test "a call that is new since the one before it is new is no cause" {
+	flow f 'awf-step -i lines up -- tr a-z A-Z | awf-step -q low -- tr A-Z a-z'
+	printf '%s\n' a b | record a f
+	printf '%s\n' a b c | record b f
+	says a b -1
+	same "$output" $'+ up[2] (c)\n~ low[2]   follows (new since what is before it)\n  4 same, 1 follows, 1 new'
+}
+
+@test "items that are equal, and items in another order" {
+	flow f 'awf-step -i lines -q up -- tr a-z A-Z'
+	printf '%s\n' a b a a | record a f
+	printf '%s\n' a a b a a | record b f
+	says a b -1
+	[[ $output == '+ up'*' (a)'$'\n  4 same, 1 new' ]]
+	seq 30 | record up f
+	seq 30 -1 1 | record down f
+	says up down -1
+	[[ $output == *'~ up   29 moved'*'1 same, 29 moved' ]]
+	# shellcheck disable=SC2046
+	run -0 awf-diff --ignore order $(runs up down)
+}
+
+# FILE: a transcript like that of a run of one step, with an item for each line of stdin.
+made() {
+	python3 -Sc '
+import hashlib, json, sys, uuid
+run, seq = str(uuid.uuid4()), 0
+def line(type, path, parent, payload, item=0):
+    global seq
+    seq += 1
+    event = str(uuid.uuid4())
+    print(json.dumps({"seq": seq, "timestamp": "2026-11-30T10:00:00.000000Z", "event_id": event, "run_id": run,
+        "parent_event_id": parent, "type": type, "path": path, "iteration": item, "payload": payload,
+        "prev": "0" * 64}, separators=(",", ":")))
+    return event
+first = line("run.started", "", None, {"name": "f", "attempt": 1})
+for i, text in enumerate(sys.stdin.read().split()):
+    call = {"name": "up", "kind": "command", "call": f"up:0:{i}"}
+    begun = line("step.started", "up", first, {**call, "attempt": 1, "input": text,
+        "input_sha256": hashlib.sha256(text.encode()).hexdigest(), "definition_sha256": "0" * 64}, i)
+    line("step.completed", "up", begun, {**call, "result": text.upper(), "duration_ms": 1, "exit_code": 0}, i)
+line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": None, "duration_ms": 1})
+' >"$1"
+}
+
+@test "ten thousand items, one more in front, and reversed: three lines" {
+	seq 10000 >items
+	made a.jsonl <items
+	sed 1i0 items | made front.jsonl
+	tac items | made down.jsonl
+	run -1 timeout 20 awf-diff ./a.jsonl ./front.jsonl
+	same "$(sed 1d <<<"$output")" $'+ up (0)\n  10000 same, 1 new'
+	run -1 timeout 20 awf-diff ./a.jsonl ./down.jsonl
+	same "$(sed 1d <<<"$output")" $'~ up   10000 moved\n  10000 moved'
+}
+
+@test "one byte of a script: told once for all items, what comes after it follows" {
+	flow f 'awf-step -i lines up -- sh -c '\''x=$(cat); echo "$x!"'\'' | awf-step -q low -- tr A-Z a-z'
+	printf '%s\n' a b c | record a f
+	sed -i 's/x!/x?/' f
+	printf '%s\n' a b c | record b f
+	says a b -1
+	same "$output" '! up   (3 calls)
+      sh -c x=$(cat); echo [-"$x!"-]{+"$x?"+}
+      result
+      -a!
+      +a?
+~ low   3 follow (its input changed)
+  3 changed, 3 follows'
+}
+
+@test "something else for the same input is a cause; --ignore and --results" {
+	flow f 'awf-step -n now -- cat now | awf-step -q low -- tr A-Z a-z'
+	echo A >now
+	record a f
+	echo B >now
+	record b f
+	says a b -1
+	same "$output" $'! now   gave something else for the same input\n      result\n      -A\n      +B\n~ low   follows (its input changed)\n  1 changed, 1 follows'
+	run -0 awf-diff --ignore result,input "$(cat a)" "$(cat b)"
+	run -1 awf-diff -q --results "$(cat a)" "$(cat b)"
+	same "$output" ''
+	run -2 awf-diff --ignore reslut a b
+	[[ $output == *"'reslut' is nothing that can differ (did you mean 'result'?)" ]]
+}
+
+@test "values that are the same JSON" {
+	flow f 'awf-step -n -q v -- cat value'
+	echo '{"a":1,"b":[2.0,1e2]}' >value
+	record a f
+	echo '{"b":[2,100],"a":1.0}' >value
+	record b f
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a b)
+	echo '{"b":[100,2],"a":1.0}' >value
+	record c f
+	says a c -1
+}
+
+@test "a step that is renamed, one that fails, one that is skipped" {
+	flow f 'echo x | awf-step -q old -- tr a-z A-Z'
+	record a f
+	sed -i 's/old/fresh/' f
+	record b f
+	says a b -1
+	same "$output" $'= old is fresh\n  1 renamed'
+	flow g 'awf-step -n one -- sh -c "cat answer" | awf-step -q two -- cat'
+	echo yes >answer
+	record good g
+	rm answer
+	record bad g || true
+	says good bad -1
+	[[ $output == '! one   ended otherwise on the same input'*'status     success -> failed (sh: exit status 1'*'~ two'*follows* ]]
+}
+
+@test "rounds by their number, branches by what they do" {
+	flow f 'echo 1 | awf-step -q --max ${MAX:-3} grow -- awf-step inc -- sh -c '\''x=$(cat); echo $((x+1))'\'
+	record a f
+	MAX=5 record b f
+	says a b -1
+	[[ $output == '! grow   (4 calls)
+      loop       {"max":3} -> {"max":5}
++ grow[3] (4)'*'~ grow[4]   follows'* ]]
+	flow g "echo 5 | awf-step -q --parallel both -- 'awf-step p -- cat' 'awf-step q -- tr 5 6'"
+	record c g
+	flow g "echo 5 | awf-step -q --parallel both -- 'awf-step q -- tr 5 6' 'awf-step n -- tr 5 7' 'awf-step p -- cat'"
+	record d g
+	says c d -1
+	[[ $output == *'+ both[1]'* ]]
+	run ! grep -q 'tr 5 7.*p \|^- ' <<<"$output"
+}
+
+@test "inside a child run" {
+	flow f 'printf "%s\n" $WORDS | awf-run --name inner -c "awf-step -i lines -q up -- tr a-z A-Z"'
+	WORDS='a b' record a f
+	WORDS='a b' record b f
+	WORDS='a new b' record c f
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a b)
+	says a c -1
+	same "$output" $'+ up[1] (new)\n~ inner   follows (its input changed)\n  2 same, 1 follows, 1 new'
+	# Only what is asked for.
+	run -0 awf-diff -p other "$(cat a)" "$(cat c)"
+	run -1 awf-diff -p up "$(cat a)" "$(cat c)"
+}
+
+@test "a resumed run and a fork: what was taken over is where it was made" {
+	flow f 'awf-step -n one -- sh -c "echo made >>made; echo 1" | awf-step -q two -- sh -c "cat; test ! -e broken"'
+	record whole f
+	: >broken
+	record part f || true
+	rm broken
+	awf-run --resume "$(cat part)" >/dev/null
+	same "$(wc -l <made)" 2
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs whole part)
+	sed -i 's/cat; test/rev; test/' f
+	awf-run --id-file fork --fork "$(cat whole)" --at two >/dev/null
+	same "$(wc -l <made)" 2
+	says whole fork -1
+	[[ $output == '! two'*'1 same, 1 changed' ]]
+	run -1 awf-diff "$(cat whole)" "$(cat fork)"
+	[[ ${lines[0]} == *' (its fork)  success -> success, 1 of 2 calls taken over' ]]
+	awf-diff --json "$(cat whole)" "$(cat fork)" | head -n 1 | jq -e '.kind == "same" and .taken_over == {a: false, b: true}' ||
+		{ awf-diff --json "$(cat whole)" "$(cat fork)"; false; }
+}
+
+@test "masked runs: their digests differ, their values do not" {
+	flow f 'awf-step -i lines -q up -- tr a-z A-Z'
+	for id in a b; do
+		printf '%s\n' one two | awf-run --mask 'sed -u s/one/xxx/g' --id-file "$id" ./f >/dev/null
+	done
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a b)
+	printf '%s\n' one two three | awf-run --mask 'sed -u s/one/xxx/g' --id-file c ./f >/dev/null
+	says a c -1
+	same "$output" $'+ up[2] (three)\n  2 same, 1 new'
+}
+
+@test "agents: prompt, model, tools, tokens, cost" {
+	mkdir agents tools
+	tool note '"input_schema":{"type":"object"},"effects":"none"' 'cat >/dev/null; echo noted'
+	agent op 'tools: [note]'
+	stream tool_use "$(use t1 note '{"n":1}')" >first
+	stream tool_use "$(use t1 note '{"n":1}')" "$(use t2 note '{"n":2}')" >two
+	text done >last
+	flow f 'echo x | awf-step -q -a op work'
+	model_server --answer first --answer last --answer first --answer last --answer two --answer last
+	record a f
+	record same f
+	record b f
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a same)
+	says a b -1
+	[[ $output == '! work   did otherwise with the same input'*'tools      note -> note x2'*'+note {"n":2}'* ]]
+	sed -i 's/^You.*/Be brief./; $ s/$/ And kind./' agents/op.md
+	model_server --answer first --answer last
+	record c f
+	says a c -1
+	[[ $output == '! work'*'file       agents/op.md'*kind* ]]
+	run -0 awf-diff --stat "$(cat a)" "$(cat same)" -- "$(cat b)"
+	[[ $output == '2 runs -> 1 run;'*work*'turns   2 -> 2'* ]]
+	run -0 awf-diff --stat --json "$(cat a)" -- "$(cat b)"
+	jq -e 'select(.path == "work") | .a.turns == [2, 2, 2] and .b.calls == 1' <<<"$output"
+}
+
+@test "what cannot be compared: exit status 2, in one line" {
+	flow f 'awf-step -n -q a -- true'
+	record a f
+	run -2 awf-diff "$(cat a)"
+	[[ $output == 'awf-diff: takes two runs, and got 1: '* ]]
+	run -2 awf-diff "$(cat a)" nothing-here
+	[[ $output == 'awf-diff: nothing-here: '* ]]
+	run -2 awf-diff --stat "$(cat a)"
+	[[ $output == 'awf-diff: --stat: takes runs, --, and runs '* ]]
+	: >empty.jsonl
+	run -2 awf-diff "$(cat a)" ./empty.jsonl
+	# A transcript that was copied elsewhere is compared as well.
+	cp "$(transcript)" copy.jsonl
+	run -0 awf-diff "$(cat a)" ./copy.jsonl
+	run -2 awf-diff "$(cat a)" "$(cat a)" >/dev/full
+}

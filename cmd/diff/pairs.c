@@ -53,6 +53,12 @@ diff_pair_make(struct arena *memory, struct diff_call *a, struct diff_call *b)
 	return pair;
 }
 
+const struct diff_call *
+diff_pair_call(const struct diff_pair *pair)
+{
+	return pair->a != NULL ? pair->a : pair->b;
+}
+
 /* ---- rows ---- */
 
 static int
@@ -329,7 +335,7 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 	unsigned counts;
 
 	if (pair->a == NULL || pair->b == NULL) {
-		const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+		const struct diff_call *c = diff_pair_call(pair);
 
 		pair->kind = diff_call_follows(c) ? DIFF_FOLLOWS : pair->a != NULL ? DIFF_GONE : DIFF_NEW;
 		return;
@@ -420,8 +426,10 @@ struct diff_pair *
 diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool results)
 {
 	struct matching m = { .memory = &a->memory, .ignored = ignored, .results = results };
-	struct diff_pair *pair = diff_pair_make(m.memory, &a->root, &b->root);
+	struct diff_pair *pair = arena_zero(m.memory, sizeof *pair);
 
+	*pair = (struct diff_pair){ .a = &a->root, .b = &b->root };
+	a->root.pair = b->root.pair = pair;
 	diff_match_inside(&m, pair);
 	diff_pair_judge(&m, pair);
 	if (strcmp(a->status, b->status) != 0) {
@@ -437,13 +445,4 @@ diff_pair_causes(const struct diff_pair *pair)
 {
 	return pair->kind == DIFF_CHANGED || pair->kind == DIFF_GONE || pair->kind == DIFF_NEW ||
 	    pair->kind == DIFF_RENAMED;
-}
-
-void
-diff_pairs_count(const struct diff_pair *pair, struct diff_counts *counts)
-{
-	for (const struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside) {
-		counts->kinds[inside->kind]++;
-		diff_pairs_count(inside, counts);
-	}
 }

@@ -58,9 +58,8 @@ struct diff_counts { size_t kinds[DIFF_KINDS]; };
 /* The pair of the two runs, with all pairs inside. ignored: what does not count as a difference. results
  * alone: only how calls ended and what they gave count. Its memory is that of side a. */
 struct diff_pair *diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool results);
-/* Counts the pairs inside by their kinds; calls inside of one that is gone or new do not count. A call
- * around others counts by itself only if something of its own differs. */
-void diff_pairs_count(const struct diff_pair *pair, struct diff_counts *counts);
+/* The call of the first run, or the one that the second alone has. */
+const struct diff_call *diff_pair_call(const struct diff_pair *pair);
 /* Whether a person needs to know it first. */
 bool diff_pair_causes(const struct diff_pair *pair);
 

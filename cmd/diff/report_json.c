@@ -9,7 +9,7 @@
 bool
 diff_report_has(const struct diff_report *r, const struct diff_pair *pair)
 {
-	const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+	const struct diff_call *c = diff_pair_call(pair);
 	const size_t len = r->path != NULL ? strlen(r->path) : 0;
 
 	return r->path == NULL || (strncmp(c->path, r->path, len) == 0 && (c->path[len] == '\0' || c->path[len] == '.'));
@@ -77,7 +77,7 @@ diff_json_sides(struct writer *w, const struct diff_pair *pair)
 static void
 diff_json_pair(const struct diff_pair *pair, struct buffer *out)
 {
-	const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+	const struct diff_call *c = diff_pair_call(pair);
 	struct writer w;
 
 	writer_begin(&w, out);

@@ -33,12 +33,11 @@ struct told {
 struct telling {
 	const struct diff_report *report;
 	struct buffer *out;
-	struct told *causes;
-	size_t cause_count;
-	struct map places;              /* of causes, by what they are alike in */
-	struct told *follows;           /* by path and kind */
-	size_t follow_count;
-	struct map follow_places;
+	struct told_list {
+		struct told *list;
+		size_t count;
+		struct map places;      /* by what they are alike in */
+	} causes, follows;
 	struct diff_counts counts;
 };
 
@@ -425,18 +424,17 @@ diff_tell_differences(struct telling *t, const struct diff_pair *pair)
 
 /* Adds a pair to a list of those that are alike. */
 static void
-diff_told_add(struct told **list, size_t *count, struct map *places, const struct buffer *alike,
-    const struct diff_pair *pair)
+diff_told_add(struct told_list *told, const struct buffer *alike, const struct diff_pair *pair)
 {
-	const size_t *at = map_get(places, alike->data, alike->len);
+	const size_t *at = map_get(&told->places, alike->data, alike->len);
 
-	if (at != NULL) {
-		(*list)[*at].count++;
+	if (at != NULL && told->list != NULL) {
+		told->list[*at].count++;
 		return;
 	}
-	map_put(places, alike->data, alike->len, *count);
-	*list = memory_array(*list, *count + 1, sizeof **list);
-	(*list)[(*count)++] = (struct told){ pair, 1 };
+	map_put(&told->places, alike->data, alike->len, told->count);
+	told->list = memory_array(told->list, told->count + 1, sizeof *told->list);
+	told->list[told->count++] = (struct told){ pair, 1 };
 }
 
 static void
@@ -445,14 +443,14 @@ diff_telling_collect(struct telling *t, const struct diff_pair *around)
 	struct buffer alike = BUFFER_INIT;
 
 	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside) {
-		const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+		const struct diff_call *c = diff_pair_call(pair);
 
 		if (diff_report_has(t->report, pair)) {
 			t->counts.kinds[pair->kind]++;
 			buffer_clear(&alike);
 			buffer_format(&alike, "%s\n%d\n", c->path, pair->kind);
 			if (pair->kind == DIFF_FOLLOWS || pair->kind == DIFF_MOVED) {
-				diff_told_add(&t->follows, &t->follow_count, &t->follow_places, &alike, pair);
+				diff_told_add(&t->follows, &alike, pair);
 			} else if (diff_pair_causes(pair)) {
 				/* What differs is the same if definitions are what makes the difference. */
 				if (pair->kind == DIFF_CHANGED && pair->what & DIFF_DEFINITION) {
@@ -461,7 +459,7 @@ diff_telling_collect(struct telling *t, const struct diff_pair *around)
 				} else {
 					buffer_append(&alike, &pair, sizeof pair);
 				}
-				diff_told_add(&t->causes, &t->cause_count, &t->places, &alike, pair);
+				diff_told_add(&t->causes, &alike, pair);
 			}
 		}
 		diff_telling_collect(t, pair);
@@ -473,7 +471,7 @@ static void
 diff_tell_cause(struct telling *t, const struct told *told)
 {
 	const struct diff_pair *pair = told->pair;
-	const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+	const struct diff_call *c = diff_pair_call(pair);
 
 	diff_colour(t, pair->kind == DIFF_GONE ? RED : pair->kind == DIFF_NEW ? GREEN : YELLOW);
 	buffer_text(t->out, pair->kind == DIFF_GONE ? "- " : pair->kind == DIFF_NEW ? "+ " :
@@ -501,7 +499,7 @@ static void
 diff_tell_follow(struct telling *t, const struct told *told)
 {
 	const struct diff_pair *pair = told->pair;
-	const struct diff_call *c = pair->a != NULL ? pair->a : pair->b;
+	const struct diff_call *c = diff_pair_call(pair);
 
 	diff_colour(t, DIM);
 	buffer_text(t->out, "~ ");
@@ -572,16 +570,16 @@ diff_report_text(const struct diff_report *r, struct buffer *out)
 
 	diff_tell_header(&t);
 	diff_telling_collect(&t, r->root);
-	for (size_t i = 0; i < t.cause_count; i++)
-		diff_tell_cause(&t, &t.causes[i]);
-	for (size_t i = 0; i < t.follow_count; i++)
-		diff_tell_follow(&t, &t.follows[i]);
-	if (r->path == NULL && r->root->kind != DIFF_SAME && t.cause_count + t.follow_count == 0 &&
+	for (size_t i = 0; i < t.causes.count; i++)
+		diff_tell_cause(&t, &t.causes.list[i]);
+	for (size_t i = 0; i < t.follows.count; i++)
+		diff_tell_follow(&t, &t.follows.list[i]);
+	if (r->path == NULL && r->root->kind != DIFF_SAME && t.causes.count + t.follows.count == 0 &&
 	    r->root->what & DIFF_RESULT)
 		buffer_text(out, "! the workflow printed something else\n");
 	diff_tell_totals(&t);
-	free(t.causes);
-	free(t.follows);
-	map_free(&t.places);
-	map_free(&t.follow_places);
+	free(t.causes.list);
+	free(t.follows.list);
+	map_free(&t.causes.places);
+	map_free(&t.follows.places);
 }

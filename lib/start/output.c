@@ -50,11 +50,14 @@ printed_begin(struct printed *p, const char *directory, struct error *err)
 	*p = (struct printed)PRINTED_INIT;
 	if (fstat(STDOUT_FILENO, &st) != 0)
 		return 0;
-	/* If stderr goes to the same file, the order of both must not be changed. */
-	if (fstat(STDERR_FILENO, &other) == 0 && other.st_dev == st.st_dev &&
+	/* If stderr goes to the same file, the order of both must not be changed: of a device that is no
+	 * terminal, such as /dev/null, nobody reads it. */
+	if (S_ISCHR(st.st_mode) && !isatty(STDOUT_FILENO))
+		p->relayed = true;
+	else if (fstat(STDERR_FILENO, &other) == 0 && other.st_dev == st.st_dev &&
 	    other.st_ino == st.st_ino)
 		return 0;
-	if (S_ISREG(st.st_mode))
+	else if (S_ISREG(st.st_mode))
 		p->start = (fcntl(STDOUT_FILENO, F_GETFL) & O_APPEND) != 0 ? st.st_size :
 		    lseek(STDOUT_FILENO, 0, SEEK_CUR);
 	else if (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode))

@@ -3,9 +3,9 @@
  * transcript, otherwise in a blob of the run that run.completed names (`stdout`).
  *
  * If stdout is a regular file, the workflow writes to it directly, and what it wrote is copied
- * afterwards. A terminal or another device, or a file that is also stderr, is written to directly
- * and not stored. If stdout is a pipe or socket, or the run is a child, output is relayed to this
- * process's stdout:
+ * afterwards. A terminal, or a file that is also stderr, is written to directly and not stored. If
+ * stdout is a pipe, a socket or another device such as /dev/null, or the run is a child, output is
+ * relayed to this process's stdout:
  *
  *   - It is relayed at once; and if the reader is slow, the workflow has to wait.
  *   - If the reader closes the pipe, that is noticed at once, not with the next write: the workflow

@@ -217,6 +217,15 @@ script() {
 	same "$output" "awf-run: pipeline: killed by signal 9 (Killed)"
 }
 
+@test "what a workflow prints is kept where it goes nowhere, as from cron" {
+	awf-run -n -c 'awf-step -n -r a -- echo hi' >/dev/null
+	same "$(awf-replay --show stdout)" hi
+	awf-run -n -c 'awf-step -n -r a -- echo hi' >/dev/null 2>&1
+	same "$(awf-replay --show stdout)" hi
+	run -125 --separate-stderr sh -c 'awf-run -n -c "awf-step -n -r a -- echo hi" >/dev/full'
+	[[ $stderr == *'No space left on device'* ]]
+}
+
 @test "a reader of stdout that goes away is no failure to speak of" {
 	awf-run -n -c 'while echo y; do :; done' 2>err | head -n 1 >/dev/null
 	same "$(cat err)" ""

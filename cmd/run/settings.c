@@ -41,7 +41,7 @@ const char run_usage[] =
     "awf-run [options] [--] WORKFLOW [ARG...]\n"
     "awf-run [options] -c PIPELINE [ARG...]\n"
     "awf-run [options] --resume RUN\n"
-    "awf-run [options] --fork RUN --at PATH [WORKFLOW [ARG...]]";
+    "awf-run [options] --fork RUN [--at PATH] [WORKFLOW [ARG...]]";
 
 /* These functions do not set the error's place; the caller sets it to the option. */
 static int
@@ -140,7 +140,7 @@ const struct option_spec run_options[] = {
 	    OPTION_INTO_FLAG(struct settings, go_on) },
 	{ OPT_FORK, 0, "fork", "RUN", "a new run that takes over what another has done",
 	    OPTION_INTO_TEXT(struct settings, fork) },
-	{ OPT_AT, 0, "at", "PATH", "of --fork: but not this, nor what came of it",
+	{ OPT_AT, 0, "at", "PATH", "of --fork: make this again, and what came of it",
 	    OPTION_INTO_TEXT(struct settings, at) },
 	{ OPT_DRY_RUN, 0, "dry-run", NULL, "print what its steps would ask or run, and do not",
 	    OPTION_INTO_FLAG(struct settings, dry_run) },
@@ -253,7 +253,6 @@ static const struct option_rule rules[] = {
 	{ SAID(OPT_SNAPSHOT), AGAIN, 0, "not with %s: what was done before is not in the workspace" },
 	{ RECORDED, SAID(OPT_NO_TRANSCRIPT) | SAID(OPT_MASK), 0,
 	    "not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record" },
-	{ SAID(OPT_FORK), 0, SAID(OPT_AT), "no step or call given: --at PATH" },
 	{ SAID(OPT_AT), 0, SAID(OPT_FORK), NULL },
 	{ SAID(OPT_LOG), SAID(OPT_NO_VIEW), 0, NULL },
 	{ SAID(OPT_DRY_RUN), ~(WORKFLOW | SAID(OPT_DRY_RUN) | SAID(OPT_PIPELINE) | SAID(OPT_NO_INPUT) |

@@ -21,6 +21,24 @@ prepare() {
 
 ledger() { paste -sd' ' ledger; }
 
+@test "a fork without --at makes again what is not as recorded, and what came of it" {
+	run -0 --separate-stderr awf-run --fork "$(cat original)" </dev/null
+	same "$output" "topic analysed and written for me"
+	same "$(ledger)" ''
+	same "$(jq -c 'select(.seq == 1).payload | [.forked_from, .forked_at]' "$(transcript)")" "[\"$(cat original)\",null]"
+	sed -i 's/ written/ noted/' flow.awf
+	run -0 --separate-stderr awf-run --fork "$(cat original)" </dev/null
+	same "$output" "topic analysed and noted for me"
+	same "$(ledger)" write
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# What has changed something outside is asked about.
+	sed -i 's/ analysed/ examined/' flow.awf
+	run -75 --separate-stderr awf-run --fork "$(cat original)" </dev/null
+	[[ $stderr == *'with --redo analyse:0:0 or --skip analyse:0:0'* ]]
+	same "$(ledger)" write
+}
+
 @test "a fork takes over all but the PATH and what came of it" {
 	while IFS='|' read -r at did; do
 		: >ledger

@@ -489,7 +489,6 @@ dies_in_stdin() {
 		--continue --mask cat true|--continue: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--fork $id --no-transcript --at a|--fork: not with --no-transcript or a mask (--mask, AWF_MASK): it goes by the record
 		--fork $id --continue --at a true|--fork: not with --continue
-		--fork $id|--fork: no step or call given: --at PATH
 		--at a true|--at: only with --fork
 		--redo a true|--redo: only with --resume, --continue or --fork
 		--skip a true|--skip: only with --resume, --continue or --fork

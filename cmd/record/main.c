@@ -398,7 +398,8 @@ record_read_stdin(struct program *p, const struct ingest_spec *spec)
 	ingest_input_begin(&in, &p->ingest, spec);
 	status = read_input(p, &in, &err) == 0 ? status_of(in.refusal.fault) : program_fail(PROGRAM, &err);
 	folded_messages_end(&refusals);
-	if (err.code == ERROR_NONE)
+	/* A line that is refused is told, and no failure of the run: all others are recorded. */
+	if (err.code == ERROR_NONE && in.refusal.fault == INGEST_FAILED)
 		err = in.refusal.error;
 	if (in.missing_blobs > 0)
 		message_print(PROGRAM, "%lld %s not come", (long long)in.missing_blobs,

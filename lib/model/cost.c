@@ -1,7 +1,10 @@
 /*
  * If an answer tells its own cost, that is used. Otherwise the price is looked up by the model name
  * that the API returned, then by the name that was requested. An answer that broke off costs what
- * its usage says; without usage it has no cost. Sums saturate at the largest number.
+ * its usage says; without usage it has no cost.
+ *
+ * In a run that consists of events of other programs, each that tells usage is an answer of the model
+ * that it names, whatever its type. In any other run what a program says costs nothing. Sums saturate at the largest number.
  */
 #include "model/cost.h"
 
@@ -12,6 +15,8 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "transcript/event_keys.h"
+
+#define KIND_SENT "record" /* of a run that awf-record has made */
 
 int
 cost_begin(struct cost *c, struct error *err)
@@ -32,9 +37,17 @@ cost_take(struct cost *c, const struct placed *placed)
 	char *answered;
 	int64_t cost;
 
-	if (event->type != EVENT_MESSAGE_ASSISTANT)
+	if (event->type == EVENT_RUN_STARTED)
+		c->sent = span_is(span_member(event->payload, KEY_KIND), KIND_SENT);
+	if (event->type != EVENT_MESSAGE_ASSISTANT && (event->type != EVENT_TYPES || !c->sent))
 		return COST_NONE;
 	span_members(event->payload, names, 3, partial_model_usage);
+	if (event->type == EVENT_TYPES && event_is_foreign(event->told, event->payload) &&
+	    partial_model_usage[2].at == NULL)
+		span_members(span_member(event->payload, KEY_DATA), names, 3, partial_model_usage);
+	if (event->type == EVENT_TYPES && (span_type(partial_model_usage[2]) != 'o' ||
+	    !event_is_foreign(event->told, event->payload)))
+		return COST_NONE;
 	if (span_true(partial_model_usage[0]) && partial_model_usage[2].at == NULL)
 		return COST_NONE;
 	cost = price_told(partial_model_usage[2]);

@@ -6,6 +6,8 @@
 #ifndef AWF_MODEL_COST_H
 #define AWF_MODEL_COST_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 #include "json/writer.h"
 #include "model/model.h"
@@ -14,6 +16,7 @@
 struct cost {
 	struct prices prices;
 	int64_t total;             /* nano-dollars, of answers whose cost is known */
+	bool sent;                 /* the run consists of events of other programs */
 	char *unknown;             /* the first model without a price; NULL: none */
 };
 

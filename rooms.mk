@@ -11,7 +11,7 @@ CORE = base io json schema transcript proc isolate storage workspace model histo
 	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
-ADD_ONS = httpd ingest projection awf diff fetch mask mcp mirror models record serve serve_runs setup ship worker
+ADD_ONS = httpd ingest projection awf diff fetch mask mcp mirror models record serve serve_runs setup ship stats worker
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
@@ -115,6 +115,7 @@ NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest 
 NEEDS_setup = base io json transcript proc isolate storage model decide view limits providers formats definitions \
 	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection
+NEEDS_stats = base json transcript storage model
 NEEDS_worker = base io json proc storage workspace model decide
 
 # ---- programs ----

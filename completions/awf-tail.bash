@@ -7,6 +7,7 @@ _awf_tail()
 	--type) _awf_listed types ;;
 	--path) _awf_steps ;;
 	--as) _awf_of projections ;;
+	--by) _awf_among workflow step tool model ;;
 	--color) _awf_among auto always never ;;
 	--status) _awf_among queued running waiting success failed cancelled timeout died ;;
 	--name) _awf_of names ;;

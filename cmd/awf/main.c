@@ -28,6 +28,7 @@ static const struct command {
 	{ "log", "awf-tail", "show, filter and follow what was recorded (tail)" },
 	{ "list", "awf-ctl", "list runs" },
 	{ "status", "awf-status", "what needs you, what failed, waits and runs, and today's cost", true },
+	{ "stats", "awf-stats", "figures of all runs: counts, failures, times, cost", true },
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "diff", "awf-diff", "show what differs between two runs, and why" },

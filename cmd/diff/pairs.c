@@ -343,7 +343,8 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 	pair->what |= diff_calls_what(pair->a, pair->b);
 	/* What a workflow read counts by what its calls were given; what it printed is in their order. */
 	if (pair->a->around == NULL)
-		pair->what &= ~(unsigned)(m->ignored & DIFF_ORDER ? DIFF_INPUT | DIFF_RESULT : DIFF_INPUT);
+		pair->what &= ~(unsigned)(m->ignored & DIFF_ORDER || !diff_key_is(pair->a->keys.result) ||
+		    !diff_key_is(pair->b->keys.result) ? DIFF_INPUT | DIFF_RESULT : DIFF_INPUT);
 	for (struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside) {
 		diff_pair_judge(m, inside);
 		if (inside->kind != DIFF_SAME)

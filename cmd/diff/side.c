@@ -190,7 +190,7 @@ diff_reading_answer(struct reading *r, struct noted *n, const struct placed *pla
 		f->cost += cost;
 }
 
-/* The key of what the workflow printed. */
+/* The key of what the workflow printed; all zeros if that is not kept with the transcript. */
 static struct uuid
 diff_reading_stdout(const struct reading *r, struct span sha256)
 {
@@ -203,8 +203,6 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 	    blob_read(r->source->blobs, name, &bytes, &ignored) == 0 && utf8_valid(bytes.data, bytes.len)) {
 		json_quote(&text, buffer_string(&bytes), bytes.len);
 		key = diff_value_key(span_of(text.data, text.len));
-	} else if (!r->masked) {
-		key = diff_text_key(sha256);
 	}
 	buffer_free(&bytes);
 	buffer_free(&text);

@@ -44,7 +44,7 @@
 enum {
 	OPT_LINES = 1, OPT_FOLLOW, OPT_FOREVER, OPT_CHILDREN, OPT_EXIT_STATUS, OPT_AFTER,
 	OPT_SINCE, OPT_TYPE, OPT_PATH, OPT_GREP, OPT_ERRORS, OPT_JSON, OPT_INLINE, OPT_COLOR,
-	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_SESSIONS, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_LIMITS,
+	OPT_DROP, OPT_BUFFER, OPT_LIST, OPT_SESSIONS, OPT_NAME, OPT_STATUS, OPT_AS, OPT_TOOLS, OPT_COST, OPT_LIMITS, OPT_STATS, OPT_BY,
 	OPT_LOG, OPT_NO_VIEW, OPT_FULL,
 	/* conditions for rules, not options */
 	WITH_RUN, WITH_STDIN, AS_DOCUMENT, JSON_LINES
@@ -54,11 +54,12 @@ static const char usage[] =
     "awf-tail [options] [RUN|FILE|URL|-]\n"
     "awf-tail --list [-R] [-n N] [--name GLOB] [--status STATUS] [--json]\n"
     "awf-tail --sessions [--json]\n"
-    "awf-tail --limits [--json]";
+    "awf-tail --limits | --stats [--by WHAT] [--since TIME] [--json]";
 
 static const char *const statuses[] = {
 	"queued", "running", "waiting", "success", "failed", "cancelled", "timeout", "died", NULL
 };
+static const char *const stats_by[] = { "workflow", "step", "tool", "model", NULL };
 static const char *const colors[] = { "auto", "always", "never", NULL };
 
 struct tail {
@@ -66,7 +67,7 @@ struct tail {
 	int64_t lines, after, buffer;
 	bool at_server;            /* RUN is a URL */
 	const char *run;           /* NULL: the latest */
-	const char *color, *status;
+	const char *color, *status, *by;
 	int64_t since;
 	struct globs names;
 	struct filter filter;
@@ -117,6 +118,9 @@ static const struct option_spec options_table[] = {
 	{ OPT_SESSIONS, 0, "sessions", NULL, "list conversations that go on (awf-step --session)",
 	    OPTION_ONLY_SAID },
 	{ OPT_LIMITS, 0, "limits", NULL, "what is used of the limits of awf-limits(5)", OPTION_ONLY_SAID },
+	{ OPT_STATS, 0, "stats", NULL, "figures of all runs: counts, failures, times, cost", OPTION_ONLY_SAID },
+	{ OPT_BY, 0, "by", "WHAT", "of --stats: workflow (default), step, tool or model",
+	    OPTION_INTO_CHOICE(struct tail, by, stats_by) },
 	{ OPT_AFTER, 0, "after", "SEQ", "events after this number",
 	    OPTION_INTO_NUMBER(struct tail, after, 0, INT64_MAX) },
 	{ OPT_INLINE, 0, "inline", NULL, "put blobs back into their lines", OPTION_ONLY_SAID },
@@ -155,6 +159,8 @@ static const struct option_rule rules[] = {
 	    SAID(AS_DOCUMENT), 0, NULL },
 	{ SAID(OPT_EXIT_STATUS) | SAID(WITH_RUN), SAID(OPT_FOREVER), 0, NULL },
 	{ LIVE | SAID(OPT_CHILDREN) | SAID(OPT_EXIT_STATUS), SAID(WITH_STDIN), 0, NULL },
+	{ SAID(OPT_BY), 0, SAID(OPT_STATS), NULL },
+	{ SAID(OPT_STATS), ~(SAID(OPT_STATS) | SAID(OPT_BY) | SAID(OPT_SINCE) | SAID(OPT_JSON) | SAID(JSON_LINES)), 0, NULL },
 	{ SAID(OPT_LIMITS), ~(SAID(OPT_LIMITS) | SAID(OPT_JSON) | SAID(JSON_LINES)), 0, NULL },
 	{ SOME_EVENTS | LIVE | SAID(WITH_RUN) | SAID(WITH_STDIN) | SAID(OPT_LOG) | SAID(OPT_NO_VIEW) |
 	    SAID(OPT_EXIT_STATUS) | SAID(OPT_INLINE) | SAID(OPT_DROP), SAID(OPT_LIST), 0, NULL },
@@ -1107,16 +1113,27 @@ status_of(const struct tail *t)
 	return STATUS_WORK;
 }
 
-/* --limits: another program knows them. Returns only if that cannot be run. */
+/* --limits and --stats: other programs know them. Returns only if that cannot be run. */
 static int
-run_limits(const struct tail *t, struct error *err)
+tail_run_helper(const struct tail *t, const char *name, struct error *err)
 {
-	char *list = libexec_path(), *program = path_search(list, "awf-limits");
-	char *argv[] = { program, has_option(t, OPT_JSON) ? (char *)(uintptr_t)"--json" : NULL, NULL };
+	char *list = libexec_path(), *program = path_search(list, name), **argv = NULL, since[CLOCK_TEXT_SIZE];
 
+	list_add(&argv, name);
+	if (has_option(t, OPT_JSON))
+		list_add(&argv, "--json");
+	if (t->by != NULL) {
+		list_add(&argv, "--by");
+		list_add(&argv, t->by);
+	}
+	if (has_option(t, OPT_SINCE)) {
+		list_add(&argv, "--since");
+		list_add(&argv, clock_text(t->since, since));
+	}
 	if (program != NULL)
 		execv(program, argv);
-	error_errno(err, ERROR_SYSTEM, program != NULL ? program : "awf-limits", "unable to run it");
+	error_errno(err, ERROR_SYSTEM, program != NULL ? program : name, "unable to run it");
+	list_free(argv);
 	free(program);
 	free(list);
 	return -1;
@@ -1144,7 +1161,8 @@ main(int argc, char **argv)
 	case OPTION_VERSION:
 		return program_end(PROGRAM, program_version(PROGRAM));
 	}
-	if ((has_option(t, OPT_LIMITS) && run_limits(t, &err) != 0) || (has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
+	if ((has_option(t, OPT_LIMITS) && tail_run_helper(t, "awf-limits", &err) != 0) ||
+	    (has_option(t, OPT_STATS) && tail_run_helper(t, "awf-stats", &err) != 0) || (has_option(t, OPT_COST) && cost_begin(&t->cost, &err) != 0) ||
 	    (has_option(t, OPT_SESSIONS) ? list_sessions(t, &err) : has_option(t, OPT_LIST) ? list_runs(t, &err) : tail_show_runs(t, &err)) != 0)
 		status = tail_print_error(&err);
 	else

@@ -246,6 +246,8 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
 	[[ $output == '! work'*'file       agents/op.md'*kind* ]]
 	run -0 awf-diff --stat "$(cat a)" "$(cat same)" -- "$(cat b)"
 	[[ $output == '2 runs -> 1 run;'*work*'turns   2 -> 2'* ]]
+	same "$(awf-tail --stats --by tool --json | jq -c '[.tool, .count, .failed]')" '["note",5,0]'
+	same "$(awf-tail --stats --by model --json | jq -c '[.count, .failed, .output_tokens > 0]')" '[8,0,true]'
 	run -0 awf-diff --stat --json "$(cat a)" -- "$(cat b)"
 	jq -e 'select(.path == "work") | .a.turns == [2, 2, 2] and .b.calls == 1' <<<"$output"
 }

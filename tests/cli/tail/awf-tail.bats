@@ -825,3 +825,18 @@ shows() {
 	run -1 --separate-stderr awf-tail --grep a --grep b
 	same "$stderr" "awf-tail: --grep: stands there twice: join them, as in 'ONE|OTHER'"
 }
+
+@test "figures of all runs, by workflow, step, tool and model" {
+	awf-run -n --name good -c 'awf-step -n a -q -- true; awf-step -n a -q -- true'
+	awf-run -n --name bad -c 'awf-step -n b -q -- sh -c "echo why >&2; exit 3"' || true
+	[[ $(awf-tail --stats) == workflow*count*cost*$'\n''bad '*' 1 '*' 1 '*'last failure: sh: exit status 3: why'$'\n''good '* ]]
+	same "$(awf-tail --stats --by step --json | jq -c '[.step, .count, .failed]' | paste -sd' ')" '["good a",2,0] ["bad b",1,1]'
+	same "$(awf-tail --stats --json | jq -c '[.workflow, .count, .failed, .cost]' | sort | paste -sd' ')" '["bad",1,1,0] ["good",1,0,0]'
+	# What was taken over is not counted again.
+	awf-run --fork @good --at a:1:0
+	same "$(awf-tail --stats --by step --json | jq -c 'select(.step == "good a").count')" 3
+	same "$(awf-tail --stats --since 2099-01-01 --json)" ''
+	same "$(awf stats --json | wc -l)" 2
+	run -1 awf-tail --stats -f
+	[[ $output == *'--stats: not with -f' ]]
+}

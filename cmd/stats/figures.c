@@ -119,8 +119,9 @@ figures_add_answer(struct reading *r, const struct placed *p)
 		name = memory_format("%s%s%s", step != NULL && step->provider != NULL ? step->provider : "",
 		    step != NULL && step->provider != NULL ? "/" : "", model != NULL ? model :
 		    step != NULL && step->model != NULL ? step->model : "?");
-		figure_row_count(figures_row(r->figures, name), (p->wall - p->started) / 1000,
-		    span_member(said, KEY_RETRY));
+		if (!span_integer(span_member(said, KEY_DURATION_MS), &number))
+			number = (p->wall - p->started) / 1000;
+		figure_row_count(figures_row(r->figures, name), number, span_member(said, KEY_RETRY));
 		figure_row_use(figures_row(r->figures, name), tokens, cost);
 		free(name);
 		free(model);

@@ -60,7 +60,7 @@ recorded() {
 # The page of a program: its own, or that of several.
 page_of() {
 	local page
-	for page in "$1.1" awf.1 awf-tools.7 awf-provider-cli.7 awf-ship.7; do
+	for page in "$1.1" awf.1 awf-import.1 awf-tools.7 awf-provider-cli.7 awf-ship.7; do
 		grep -qs "^\.Nm $1\b" "$ROOT/man/$page" && echo "$page" && return
 	done
 }

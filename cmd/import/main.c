@@ -1,0 +1,525 @@
+/*
+ * awf-import: session logs of other programs become transcripts. A format program,
+ * awf-import-NAME, says what a log says; session.c makes lines of it; lib/ingest records them, as it does
+ * lines from elsewhere: so what was imported before is recognised, and only what is new is added.
+ *
+ * imports/<sha256> in the storage has size and time of each log as it was when it was imported last, so
+ * that a log that did not change is not read.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/digest.h"
+#include "base/list.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/options.h"
+#include "base/text.h"
+#include "import/session.h"
+#include "ingest/ingest.h"
+#include "io/file.h"
+#include "io/path.h"
+#include "json/line_input.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "program.h"
+#include "storage/origin.h"
+#include "storage/storage.h"
+#include "transcript/layout.h"
+#include "transcript/reader.h"
+
+#define PROGRAM "awf-import"
+#define PREFIX "awf-import-"
+#define IMPORTS "imports"
+#define SUBAGENTS "subagents"
+#define ENDED_MS (INT64_C(12) * 3600 * 1000)
+#define DEPTH_MOST 16           /* directories inside of each other in which logs are looked for */
+#define FOLLOW_MS 1000
+
+enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET };
+
+/* The logs of a format in the home directory. */
+static const struct known_format {
+	const char *name, *variable, *home, *inside;
+} known_formats[] = {
+	{ "claude", "CLAUDE_CONFIG_DIR", ".claude", "projects" },
+};
+
+struct log_file {
+	char *path;
+	struct stat status;
+};
+
+struct import {
+	const char *from;
+	int64_t ended_ms, since;
+	bool follow, quiet;
+	char **arguments;
+	char *program;                 /* of the format */
+
+	struct storage storage;
+	struct ingest ingest;
+	struct log_file *logs;
+	size_t log_count;
+	int64_t sessions, lines;       /* that were added to */
+	struct map left_out;           /* kind → count */
+	char **left_out_kinds;
+	bool refused;
+};
+
+static int
+import_check_from(const char *name, struct error *err)
+{
+	return name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL, "'%s' is no name of a format", name);
+}
+
+static const struct option_spec options[] = {
+	{ OPT_FROM, 0, "from", "NAME", "the format of the logs: a program awf-import-NAME (claude)",
+	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
+	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
+	    OPTION_INTO_DURATION(struct import, ended_ms) },
+	{ OPT_SINCE, 0, "since", "TIME", "logs that have changed since a time or an age such as 30d",
+	    OPTION_INTO_TIME(struct import, since) },
+	{ OPT_FOLLOW, 'f', "follow", NULL, "go on as logs grow and come", OPTION_INTO_FLAG(struct import, follow) },
+	{ OPT_QUIET, 'q', "quiet", NULL, "do not say what was imported", OPTION_INTO_FLAG(struct import, quiet) },
+	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+static const char usage[] =
+	"awf-import [options] [FILE|DIR...]\n\n"
+	"without FILE or DIR: the sessions of Claude Code in the home directory\n";
+
+/* ---- which logs ---- */
+
+static void
+import_add_log(struct import *im, const char *path, const struct stat *status)
+{
+	if (clock_of(&status->st_mtim) < im->since)
+		return;
+	im->logs = memory_array(im->logs, im->log_count + 1, sizeof *im->logs);
+	im->logs[im->log_count++] = (struct log_file){ memory_text(path), *status };
+}
+
+/* Adds a file, or the logs in a directory. named: the user has said it. */
+static int
+import_add_path(struct import *im, const char *path, bool named, int depth, struct error *err)
+{
+	struct stat status;
+	const struct dirent *entry;
+	int failed = 0;
+	DIR *directory;
+
+	if (stat(path, &status) != 0)
+		return named ? error_errno(err, ERROR_USAGE, path, "unable to look at it") : 0;
+	if (!S_ISDIR(status.st_mode)) {
+		if (named || (S_ISREG(status.st_mode) && text_ends(path, ".jsonl")))
+			import_add_log(im, path, &status);
+		return 0;
+	}
+	if (depth == DEPTH_MOST)
+		return 0;
+	directory = opendir(path);
+	if (directory == NULL)
+		return named ? error_errno(err, ERROR_SYSTEM, path, "unable to read the directory") : 0;
+	while (failed == 0 && (entry = readdir(directory)) != NULL) {
+		char *inside;
+
+		/* Logs of sub-agents are imported with the session that started them. */
+		if (*entry->d_name == '.' || (!named && strcmp(entry->d_name, SUBAGENTS) == 0))
+			continue;
+		inside = path_join(path, entry->d_name);
+		failed = import_add_path(im, inside, false, depth + 1, err);
+		free(inside);
+	}
+	closedir(directory);
+	return failed;
+}
+
+static int
+import_compare_logs(const void *a, const void *b)
+{
+	const struct log_file *one = a, *other = b;
+
+	return strcmp(one->path, other->path);
+}
+
+static int
+import_find_logs(struct import *im, struct error *err)
+{
+	const char *home = environment_text("HOME");
+	int failed = 0;
+
+	for (char **argument = im->arguments; failed == 0 && argument != NULL && *argument != NULL; argument++)
+		failed = import_add_path(im, *argument, true, 0, err);
+	for (size_t i = 0; im->arguments == NULL && i < sizeof known_formats / sizeof *known_formats; i++) {
+		const struct known_format *format = &known_formats[i];
+		const char *told = environment_text(format->variable);
+		char *directory, *logs;
+
+		if (strcmp(format->name, im->from) != 0 || (home == NULL && told == NULL))
+			continue;
+		directory = told != NULL ? memory_text(told) : path_join(home, format->home);
+		logs = path_join(directory, format->inside);
+		failed = import_add_path(im, logs, false, 0, err);
+		free(logs);
+		free(directory);
+	}
+	if (im->log_count > 0)
+		qsort(im->logs, im->log_count, sizeof *im->logs, import_compare_logs);
+	return failed;
+}
+
+static void
+import_free_logs(struct import *im)
+{
+	for (size_t i = 0; i < im->log_count; i++)
+		free(im->logs[i].path);
+	free(im->logs);
+	im->logs = NULL;
+	im->log_count = 0;
+}
+
+/* ---- what was imported before ---- */
+
+/* Whether the session has been silent for so long that it is over. */
+static bool
+import_is_over(const struct import *im, const struct log_file *log)
+{
+	return clock_wall() - clock_of(&log->status.st_mtim) >= im->ended_ms * 1000;
+}
+
+/* The path of the note about a log; its text for the log as it is now. */
+static char *
+import_note(const struct import *im, const struct log_file *log, struct buffer *text)
+{
+	char *real = realpath(log->path, NULL), *key, *directory, *path, sha256[DIGEST_SIZE];
+
+	key = memory_format("%s\n%s", im->from, real != NULL ? real : log->path);
+	directory = path_join(im->storage.root, IMPORTS);
+	path = path_join(directory, digest_sha256(key, strlen(key), sha256));
+	buffer_format(text, "%jd %jd %ju%s\n", (intmax_t)log->status.st_size, (intmax_t)clock_of(&log->status.st_mtim),
+	    (uintmax_t)log->status.st_ino, import_is_over(im, log) ? " over" : "");
+	free(directory);
+	free(key);
+	free(real);
+	return path;
+}
+
+static bool
+import_is_unchanged(const char *note, const struct buffer *text)
+{
+	struct buffer was = BUFFER_INIT;
+	struct error ignored;
+	bool same = file_load(note, 256, &was, &ignored) == 0 && was.len == text->len &&
+	    memcmp(was.data, text->data, was.len) == 0;
+
+	buffer_free(&was);
+	return same;
+}
+
+/* A note that cannot be written costs only time, with the next import. */
+static void
+import_write_note(const struct import *im, const char *note, const struct buffer *text)
+{
+	char *directory = path_join(im->storage.root, IMPORTS);
+	struct error ignored;
+	int fd;
+
+	if (storage_make_directory(directory, false, &ignored) == 0 &&
+	    (fd = file_open_plain(note, O_WRONLY | O_CREAT | O_TRUNC, 0600)) != -1) {
+		(void)!file_write(fd, text->data, text->len);
+		file_close(&fd);
+	}
+	free(directory);
+}
+
+/* A log of a session, or of a sub-agent of one (parent: its run; NULL: none). */
+struct one_log {
+	struct import *im;
+	struct ingest_input input;
+	struct session_lines lines;
+	char **children;              /* logs of sub-agents */
+};
+
+/* Where the recorded attempts of a session end. */
+static int
+import_read_ends(void *context, const char *run_id, struct session_ends *ends, struct error *err)
+{
+	const struct one_log *one = context;
+	char *path = layout_transcript(one->im->storage.root, run_id);
+	struct event_head head;
+	struct reader reader;
+	const char *line;
+	size_t len;
+	int got = 0;
+
+	if (transcript_begun(path) && (got = reader_open(&reader, path, err)) == 0) {
+		while ((got = reader_next(&reader, &line, &len, err)) == 1)
+			if (event_peek(line, len, &head) == 0 && head.type == EVENT_RUN_COMPLETED) {
+				ends->list = memory_array(ends->list, ends->count + 1, sizeof *ends->list);
+				ends->list[ends->count++] = head.seq;
+			}
+		reader_close(&reader);
+	}
+	free(path);
+	return got;
+}
+
+/* ---- one log ---- */
+
+/* {"left_out":{"progress":3}} */
+static void
+import_count_left_out(struct import *im, struct span kinds)
+{
+	for (struct span_walk kind = span_walk(kinds); span_next(&kind);) {
+		char *name = span_text(kind.key);
+		const size_t *at = map_get(&im->left_out, name, strlen(name));
+		long long count = 0;
+
+		span_integer(kind.value, &count);
+		if (at == NULL)
+			list_add(&im->left_out_kinds, name);
+		map_put(&im->left_out, name, strlen(name), (at != NULL ? *at : 0) + (size_t)(count > 0 ? count : 0));
+		free(name);
+	}
+}
+
+/* Reads what the format program says of a log, to its end. */
+static int
+import_read_said(struct import *im, struct session_lines *lines, int fd, struct error *err)
+{
+	struct line_input input;
+	const char *line;
+	size_t len;
+	int got;
+
+	line_input_begin(&input, fd, im->from);
+	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
+		const struct span said = span_of(line, len), left_out = span_member(said, "left_out");
+
+		if (session_take(lines, said, err) != 0) {
+			got = -1;
+			break;
+		}
+		import_count_left_out(im, left_out);
+	}
+	line_input_free(&input);
+	return got;
+}
+
+/* Finds the program of the format, with AWF's helpers or in PATH. */
+static int
+import_find_format(struct import *im, struct error *err)
+{
+	char *name = memory_format(PREFIX "%s", im->from), *list = libexec_path();
+
+	im->program = path_search(list, name);
+	if (im->program == NULL)
+		im->program = path_search(environment_text("PATH"), name);
+	if (im->program == NULL)
+		error_set(err, ERROR_USAGE, "--from", "there is no program %s", name);
+	free(list);
+	free(name);
+	return im->program != NULL ? 0 : -1;
+}
+
+static int
+import_run_format(struct import *im, struct session_lines *lines, const char *log, bool over, struct error *err)
+{
+	char *path = (char *)(uintptr_t)log, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
+	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
+	struct process process;
+	char text[64];
+	int failed, wait_status = 0;
+
+	if (!over)
+		argv[2] = NULL;
+	if (process_start(&process, &spec, NULL, err) != 0)
+		return -1;
+	/* The end that is read blocks: nothing else is waited for. */
+	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
+	failed = import_read_said(im, lines, process.out, err);
+	file_close(&process.out);
+	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
+		;
+	if (failed == 0 && wait_status != 0)
+		failed = error_set(err, ERROR_EXIT_STATUS, log, "%s: %s", path_base(im->program),
+		    process_status_text(wait_status, text, sizeof text));
+	return failed;
+}
+
+static int
+import_take_line(void *context, struct span line, struct error *err)
+{
+	struct one_log *one = context;
+
+	if (ingest_feed(&one->input, line.at, line.len) == 0)
+		return 0;
+	*err = one->input.refusal.error;
+	return -1;
+}
+
+/* They are read when the session's own log has been. */
+static int
+import_note_child(void *context, const char *log, struct error *err)
+{
+	struct one_log *one = context;
+
+	(void)err;
+	list_add(&one->children, log);
+	return 0;
+}
+
+static const struct session_callbacks import_callbacks = {
+	.take = import_take_line, .child = import_note_child, .recorded = import_read_ends
+};
+
+/* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
+static int
+import_read_log(struct import *im, const char *path, const char *parent, bool over)
+{
+	const struct ingest_spec spec = { .sender = im->from };
+	struct one_log one = { .im = im };
+	struct error err = ERROR_INIT;
+	int failed;
+
+	ingest_input_begin(&one.input, &im->ingest, &spec);
+	session_begin(&one.lines, im->from, im->storage.root);
+	one.lines.parent = parent;
+	one.lines.callbacks = &import_callbacks;
+	one.lines.context = &one;
+	failed = import_run_format(im, &one.lines, path, over, &err);
+	if (failed == 0 && over)
+		failed = session_end(&one.lines, &err);
+	if (ingest_input_end(&one.input) != 0 && failed == 0) {
+		err = one.input.refusal.error;
+		failed = -1;
+	}
+	im->sessions += one.input.accepted > 0 && parent == NULL;
+	im->lines += one.input.accepted;
+	if (failed != 0) {
+		message_print(PROGRAM, "%s: %s", path, err.message);
+		im->refused = true;
+	}
+	if (*one.lines.run_id != '\0')
+		ingest_close(&im->ingest, one.lines.run_id);
+	/* A sub-agent has ended when its result was there. */
+	for (char **child = one.children; child != NULL && *child != NULL; child++)
+		if (import_read_log(im, *child, one.lines.run_id, true) != 0)
+			failed = -1;
+	ingest_input_free(&one.input);
+	session_free(&one.lines);
+	list_free(one.children);
+	return failed;
+}
+
+static void
+import_log(struct import *im, const struct log_file *log)
+{
+	struct buffer text = BUFFER_INIT;
+	char *note = import_note(im, log, &text);
+
+	if (!import_is_unchanged(note, &text) && import_read_log(im, log->path, NULL, import_is_over(im, log)) == 0)
+		import_write_note(im, note, &text);
+	free(note);
+	buffer_free(&text);
+}
+
+/* ---- all of them ---- */
+
+/* What was added, and what of the logs was left out, in a line each. */
+static void
+import_report(struct import *im)
+{
+	struct buffer out = BUFFER_INIT;
+
+	if (!im->quiet)
+		message_print(PROGRAM, "%" PRId64 " lines of %" PRId64 " session%s of %s", im->lines, im->sessions,
+		    im->sessions == 1 ? "" : "s", im->from);
+	for (char **kind = im->left_out_kinds; !im->quiet && kind != NULL && *kind != NULL; kind++) {
+		buffer_text(&out, out.len > 0 ? ", " : "");
+		text_visible(&out, *kind, strlen(*kind), 40);
+		buffer_format(&out, " %zu", *map_get(&im->left_out, *kind, strlen(*kind)));
+	}
+	if (out.len > 0)
+		message_print(PROGRAM, "left out: %s", buffer_string(&out));
+	buffer_free(&out);
+}
+
+static int
+import_all(struct import *im, struct error *err)
+{
+	int failed = import_find_logs(im, err);
+
+	for (size_t i = 0; failed == 0 && i < im->log_count; i++)
+		import_log(im, &im->logs[i]);
+	import_free_logs(im);
+	return failed;
+}
+
+static int
+import_run(struct import *im, struct error *err)
+{
+	const struct timespec pause = { FOLLOW_MS / 1000, 0 };
+	int failed = import_all(im, err);
+
+	if (failed == 0)
+		import_report(im);
+	while (failed == 0 && im->follow) {
+		nanosleep(&pause, NULL);
+		failed = import_all(im, err);
+	}
+	return failed;
+}
+
+int
+main(int argc, char **argv)
+{
+	struct import im = { .from = "claude", .ended_ms = ENDED_MS };
+	struct error err = ERROR_INIT;
+	struct options o;
+	int id, failed;
+
+	program_begin();
+	options_begin(&o, options, argc, argv);
+	options_bind(&o, &im);
+	while ((id = options_next(&o, &err)) == OPTION_WORD)
+		list_add(&im.arguments, o.value);
+	if (OPTION_ASKS(id)) {
+		if (id == OPTION_VERSION)
+			return program_end(PROGRAM, program_version(PROGRAM));
+		options_help(stdout, usage, options, id);
+		return program_end(PROGRAM, STATUS_OK);
+	}
+	failed = id != OPTION_END;
+	for (int i = o.next; !failed && i < argc; i++)
+		list_add(&im.arguments, argv[i]);
+	if (!failed && environment_text("AWF_MASK") != NULL)
+		failed = error_set(&err, ERROR_USAGE, "AWF_MASK", "logs are imported as they are: unset it if that is meant");
+	failed = failed || import_find_format(&im, &err) != 0;
+	if (!failed && storage_prepare(&im.storage, &err) == 0) {
+		ingest_begin(&im.ingest, &im.storage);
+		failed = import_run(&im, &err);
+		ingest_end(&im.ingest);
+	} else {
+		failed = -1;
+	}
+	free(im.program);
+	list_free(im.arguments);
+	list_free(im.left_out_kinds);
+	map_free(&im.left_out);
+	storage_close(&im.storage);
+	if (failed)
+		return program_end(PROGRAM, program_fail(PROGRAM, &err));
+	return program_end(PROGRAM, im.refused ? STATUS_WORK : STATUS_OK);
+}

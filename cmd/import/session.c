@@ -1,0 +1,524 @@
+/* A call of a tool that has no result when its prompt ends has none: it was interrupted. */
+#include "import/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/count.h"
+#include "base/invariant.h"
+#include "base/memory.h"
+#include "base/version.h"
+#include "json/writer.h"
+#include "transcript/event_keys.h"
+#include "transcript/layout.h"
+
+#define STEP "prompt"
+#define EMITTED "agent_emitted"
+
+void
+session_begin(struct session_lines *s, const char *format, const char *root)
+{
+	*s = (struct session_lines){ .format = format, .root = root };
+	memset(s->prev, '0', DIGEST_SIZE - 1);
+}
+
+char *
+session_run_id(const char *format, const char *parent, const char *session, char out[ID_SIZE])
+{
+	char *key = memory_format("awf-import\n%s\n%s\n%s", format, parent != NULL ? parent : "", session);
+
+	id_derive(key, out);
+	free(key);
+	return out;
+}
+
+/* ---- lines ---- */
+
+static int session_begin_attempt(struct session_lines *s, struct error *err);
+
+/* An id that depends on the session and on what it is of. */
+static void
+session_derive_id(const struct session_lines *s, const char *what, const char *id, char out[ID_SIZE])
+{
+	char *text = memory_format("%s\n%s\n%s", s->run_id, what, id);
+
+	id_derive(text, out);
+	free(text);
+}
+
+/* Makes the next line. parent "": none. The event's id becomes that of the last one. */
+static int
+session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZE], const char *parent,
+    const char *path, int64_t iteration, const struct buffer *payload, struct error *err)
+{
+	const struct line_place place = { .path = s->format, .blobs = s->blobs, .run_id = s->run_id };
+	struct event e = { .type = type, .event_id = id, .parent_event_id = *parent != '\0' ? parent : NULL,
+		.parent_run_id = s->parent, .child_run_id = *s->child_run_id != '\0' ? s->child_run_id : NULL,
+		.path = path, .iteration = iteration, .payload = span_of(payload->data, payload->len) };
+	struct span line;
+
+	memcpy(e.id, id, ID_SIZE);
+	if (line_make(&s->line, &place, &e, err) != 0)
+		return -1;
+	line_finish(&s->line, &e, ++s->seq, s->wall, s->prev);
+	line = line_span(&s->line);
+	digest_blake2b(line.at, line.len - 1, s->prev);
+	memmove(s->last, id, ID_SIZE);
+	return s->callbacks->take(s->context, line, err);
+}
+
+/* Ends the attempt if a recorded one ends at the next line, and begins another. */
+static int
+session_end_recorded(struct session_lines *s, struct error *err)
+{
+	const size_t attempt = s->attempts;
+
+	if (attempt > s->ends.count || attempt == 0 ||
+	    s->ends.list[attempt - 1] != s->seq + (*s->prompt != '\0' ? 2 : 1))
+		return 0;
+	return session_end(s, err) != 0 ? -1 : session_begin_attempt(s, err);
+}
+
+/* The time of what is said; times never go back. */
+static void
+session_time(struct session_lines *s, struct span said)
+{
+	char text[CLOCK_TEXT_SIZE + 8];
+	int64_t wall;
+
+	if (span_copy(span_member(said, "time"), text, sizeof text) && clock_parse(text, 0, &wall) == 0 &&
+	    wall > s->wall)
+		s->wall = wall;
+}
+
+static void
+session_write_fidelity(struct writer *w)
+{
+	writer_member_string(w, KEY_FIDELITY, EMITTED);
+}
+
+/* Writes blocks: each object as it is, with its fidelity. */
+static void
+session_write_blocks(struct writer *w, struct span blocks)
+{
+	writer_member_array(w, KEY_BLOCKS);
+	for (struct span_walk block = span_walk(blocks); span_next(&block);) {
+		writer_object(w);
+		for (struct span_walk member = span_walk(block.value); span_next(&member);)
+			if (!span_is(member.key, KEY_FIDELITY))
+				writer_raw_member(w, member.key, member.value);
+		session_write_fidelity(w);
+		writer_object_end(w);
+	}
+	writer_array_end(w);
+}
+
+/* ---- the run ---- */
+
+static int
+session_start(struct session_lines *s, struct span said, struct error *err)
+{
+	char *id = span_text(span_member(said, "session"));
+	struct writer w;
+	int failed;
+
+	if (*s->run_id != '\0' || id == NULL) {
+		free(id);
+		return error_set(err, ERROR_INVALID_INPUT, s->format, "says the session twice, or not which");
+	}
+	session_run_id(s->format, s->parent, id, s->run_id);
+	s->blobs = layout_blobs(s->root, s->run_id);
+	session_time(s, said);
+	writer_begin(&w, &s->start);
+	writer_object(&w);
+	writer_member_span(&w, KEY_NAME, span_member(said, "name"));
+	writer_member_string(&w, KEY_KIND, "session");
+	writer_member_span(&w, KEY_CWD, span_member(said, "cwd"));
+	writer_member_object(&w, KEY_INPUTS);
+	writer_member_string(&w, "session", id);
+	for (struct span_walk member = span_walk(span_member(said, "inputs")); span_next(&member);)
+		writer_raw_member(&w, member.key, member.value);
+	writer_object_end(&w);
+	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
+	writer_member_integer(&w, KEY_FORMAT, 1);
+	failed = s->callbacks->recorded(s->context, s->run_id, &s->ends, err) != 0 ? -1 :
+	    session_begin_attempt(s, err);
+	free(id);
+	return failed;
+}
+
+static int
+session_begin_attempt(struct session_lines *s, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	char number[24];
+	int failed;
+
+	s->began = s->wall;
+	memset(&s->sums, 0, sizeof s->sums);
+	snprintf(number, sizeof number, "%zu", ++s->attempts);
+	session_derive_id(s, "run", number, s->first);
+	buffer_append(&payload, s->start.data, s->start.len);
+	buffer_format(&payload, ",\"" KEY_ATTEMPT "\":%s}", number);
+	failed = session_line(s, EVENT_RUN_STARTED, s->first, "", "", 0, &payload, err);
+	buffer_free(&payload);
+	return failed;
+}
+
+/* Ends the call of the prompt that is being worked on. */
+static int
+session_end_prompt(struct session_lines *s, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	char id[ID_SIZE], *call;
+	struct writer w;
+	int failed;
+
+	if (*s->prompt == '\0')
+		return 0;
+	call = memory_format(STEP ":0:%lld", (long long)s->prompts - 1);
+	session_derive_id(s, "end", s->prompt, id);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_NAME, STEP);
+	writer_member_string(&w, KEY_KIND, "agent");
+	writer_member_string(&w, KEY_CALL, call);
+	writer_key(&w, KEY_RESULT);
+	writer_bytes(&w, buffer_string(&s->text), s->text.len);
+	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - s->prompt_began) / 1000);
+	writer_object_end(&w);
+	failed = session_line(s, EVENT_STEP_COMPLETED, id, s->last, STEP, s->prompts - 1, &payload, err);
+	*s->prompt = '\0';
+	s->sums.calls++;
+	buffer_clear(&s->text);
+	buffer_free(&payload);
+	free(call);
+	return failed;
+}
+
+int
+session_end(struct session_lines *s, struct error *err)
+{
+	struct buffer payload = BUFFER_INIT;
+	char id[ID_SIZE], number[24];
+	struct writer w;
+	int failed;
+
+	if (*s->run_id == '\0' || session_end_prompt(s, err) != 0)
+		return *s->run_id == '\0' ? 0 : -1;
+	snprintf(number, sizeof number, "%zu", s->attempts);
+	session_derive_id(s, "done", number, id);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_STATUS, "success");
+	writer_member_integer(&w, KEY_EXIT_CODE, 0);
+	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - s->began) / 1000);
+	writer_member_object(&w, KEY_USAGE);
+	writer_member_integer(&w, KEY_CALLS, s->sums.calls);
+	if (s->sums.answers > 0) {
+		writer_member_integer(&w, KEY_INPUT_TOKENS, s->sums.tokens[0]);
+		writer_member_integer(&w, KEY_OUTPUT_TOKENS, s->sums.tokens[1]);
+	}
+	writer_object_end(&w);
+	writer_object_end(&w);
+	failed = session_line(s, EVENT_RUN_COMPLETED, id, s->first, "", 0, &payload, err);
+	buffer_free(&payload);
+	return failed;
+}
+
+/* ---- prompts, answers, tools ---- */
+
+/* Appends the texts of blocks, an LF between them. */
+static void
+session_text(struct span blocks, struct buffer *out)
+{
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_is(span_member(block.value, KEY_TYPE), "text")) {
+			if (out->len > 0)
+				buffer_byte(out, '\n');
+			span_decode(span_member(block.value, KEY_TEXT), out);
+		}
+}
+
+static int
+session_start_prompt(struct session_lines *s, struct span said, struct span blocks, const char *key,
+    struct error *err)
+{
+	char *call = memory_format(STEP ":0:%lld", (long long)s->prompts), sha256[DIGEST_SIZE], id[ID_SIZE];
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	session_text(blocks, &text);
+	session_derive_id(s, "start", key, id);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_NAME, STEP);
+	writer_member_string(&w, KEY_KIND, "agent");
+	writer_member_string(&w, KEY_CALL, call);
+	writer_member_integer(&w, KEY_ATTEMPT, 1);
+	writer_member_string(&w, KEY_INPUT_SHA256, digest_sha256(buffer_string(&text), text.len, sha256));
+	writer_key(&w, KEY_INPUT);
+	writer_bytes(&w, buffer_string(&text), text.len);
+	writer_member_string(&w, KEY_AGENT, s->format);
+	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
+	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	writer_object_end(&w);
+	failed = session_line(s, EVENT_STEP_STARTED, id, s->last, STEP, s->prompts, &payload, err);
+	memcpy(s->prompt, id, ID_SIZE);
+	s->prompts++;
+	s->turns = s->children = 0;
+	s->prompt_began = s->wall;
+	buffer_free(&payload);
+	buffer_free(&text);
+	free(call);
+	return failed;
+}
+
+static int
+session_take_prompt(struct session_lines *s, struct span said, struct error *err)
+{
+	const struct span blocks = span_member(said, "prompt");
+	char *key = span_text(span_member(said, "id")), id[ID_SIZE];
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int failed;
+
+	if (key == NULL)
+		return error_set(err, ERROR_INVALID_INPUT, s->format, "says a prompt without an id");
+	/* The call before ends when it did the last thing. */
+	failed = session_end_prompt(s, err);
+	session_time(s, said);
+	if (failed == 0)
+		failed = session_start_prompt(s, said, blocks, key, err);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_ROLE, "user");
+	session_write_blocks(&w, blocks);
+	writer_member_integer(&w, KEY_TURN, 0);
+	writer_object_end(&w);
+	session_derive_id(s, "prompt", key, id);
+	if (failed == 0)
+		failed = session_line(s, EVENT_MESSAGE_USER, id, s->last, STEP, s->prompts - 1, &payload, err);
+	buffer_free(&payload);
+	free(key);
+	return failed;
+}
+
+/* The event of a call of a tool. */
+static int
+session_tool_call(struct session_lines *s, const char *answer, struct span block, struct error *err)
+{
+	char *call = span_text(span_member(block, KEY_TOOL_ID)), *name = span_text(span_member(block, KEY_TOOL_NAME)),
+	    id[ID_SIZE];
+	struct buffer payload = BUFFER_INIT;
+	struct writer w;
+	int failed = 0;
+
+	if (call != NULL && name != NULL && map_get(&s->calls, call, strlen(call)) == NULL) {
+		session_derive_id(s, "call", call, id);
+		writer_begin(&w, &payload);
+		writer_object(&w);
+		writer_member_string(&w, KEY_NAME, name);
+		writer_member_string(&w, KEY_CALL_ID, call);
+		writer_member_span(&w, KEY_INPUT, span_member(block, KEY_TOOL_INPUT));
+		session_write_fidelity(&w);
+		writer_object_end(&w);
+		failed = session_line(s, EVENT_TOOL_CALL, id, answer, STEP, s->prompts - 1, &payload, err);
+		s->open = memory_array(s->open, s->open_count + 1, sizeof *s->open);
+		s->open[s->open_count] = (struct open_call){ .name = name, .began = s->wall };
+		memcpy(s->open[s->open_count].event_id, id, ID_SIZE);
+		map_put(&s->calls, call, strlen(call), s->open_count++);
+		name = NULL;
+	}
+	buffer_free(&payload);
+	free(call);
+	free(name);
+	return failed;
+}
+
+static void
+session_add_usage(struct session_lines *s, struct span usage)
+{
+	static const char *const keys[] = { KEY_INPUT_TOKENS, KEY_OUTPUT_TOKENS };
+	long long number;
+
+	s->sums.answers++;
+	for (int i = 0; i < 2; i++)
+		if (span_integer(span_member(usage, keys[i]), &number))
+			s->sums.tokens[i] = count_add(s->sums.tokens[i], number);
+}
+
+static int
+session_take_answer(struct session_lines *s, struct span said, struct error *err)
+{
+	const struct span blocks = span_member(said, "answer"), usage = span_member(said, KEY_USAGE);
+	char *key = span_text(span_member(said, "id")), answer[ID_SIZE];
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
+	const int64_t asked = s->wall;
+	struct writer w;
+	int failed = 0;
+
+	if (key == NULL)
+		return error_set(err, ERROR_INVALID_INPUT, s->format, "says an answer without an id");
+	session_time(s, said);
+	/* A session that was cut, or continued, may begin with one. */
+	if (*s->prompt == '\0')
+		failed = session_start_prompt(s, said, span_of("[]", 2), key, err);
+	session_text(blocks, &text);
+	if (text.len > 0) {
+		buffer_clear(&s->text);
+		buffer_append(&s->text, text.data, text.len);
+	}
+	session_derive_id(s, "answer", key, answer);
+	writer_begin(&w, &payload);
+	writer_object(&w);
+	writer_member_string(&w, KEY_ROLE, "assistant");
+	session_write_blocks(&w, blocks);
+	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	writer_member_span(&w, KEY_STOP_REASON, span_member(said, "stop_reason"));
+	writer_member_span(&w, KEY_USAGE, usage);
+	/* The model was asked when the last thing before it had happened. */
+	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - asked) / 1000);
+	writer_member_integer(&w, KEY_TURN, s->turns++);
+	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
+	writer_object_end(&w);
+	session_add_usage(s, usage);
+	if (failed == 0)
+		failed = session_line(s, EVENT_MESSAGE_ASSISTANT, answer, s->last, STEP, s->prompts - 1, &payload, err);
+	for (struct span_walk block = span_walk(blocks); failed == 0 && span_next(&block);)
+		if (span_is(span_member(block.value, KEY_TYPE), "tool_use"))
+			failed = session_tool_call(s, answer, block.value, err);
+	buffer_free(&payload);
+	buffer_free(&text);
+	free(key);
+	return failed;
+}
+
+static int
+session_take_result(struct session_lines *s, struct span said, struct error *err)
+{
+	char *key = span_text(span_member(said, "result")), id[ID_SIZE];
+	const size_t *at = key != NULL ? map_get(&s->calls, key, strlen(key)) : NULL;
+	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
+	struct open_call *call = at != NULL ? &s->open[*at] : NULL;
+	struct writer w;
+	int failed = 0;
+
+	session_time(s, said);
+	if (call != NULL && !call->over && *s->prompt != '\0') {
+		call->over = true;
+		session_derive_id(s, "result", key, id);
+		writer_begin(&w, &payload);
+		writer_object(&w);
+		writer_member_string(&w, KEY_NAME, call->name);
+		writer_member_string(&w, KEY_CALL_ID, key);
+		writer_member_span(&w, KEY_OUTPUT, span_member(said, "output"));
+		if (span_true(span_member(said, KEY_IS_ERROR))) {
+			span_plain(span_member(said, "output"), &text);
+			writer_member_object(&w, KEY_ERROR);
+			writer_member_string(&w, KEY_CODE, "tool");
+			writer_key(&w, KEY_MESSAGE);
+			writer_bytes(&w, buffer_string(&text), text.len < 500 ? text.len : 500);
+			writer_object_end(&w);
+		}
+		writer_member_integer(&w, KEY_DURATION_MS, (s->wall - call->began) / 1000);
+		session_write_fidelity(&w);
+		writer_object_end(&w);
+		failed = session_line(s, EVENT_TOOL_RESULT, id, call->event_id, STEP, s->prompts - 1, &payload, err);
+	}
+	buffer_free(&payload);
+	buffer_free(&text);
+	free(key);
+	return failed;
+}
+
+/* {"child":PATH,"call":ID,"as":SESSION}: a sub-agent, which a call of a tool has started. It is a child
+ * run inside the prompt's call. */
+static int
+session_take_child(struct session_lines *s, struct span said, struct error *err)
+{
+	char *log = span_text(span_member(said, "child")), *key = span_text(span_member(said, "call")),
+	    *session = span_text(span_member(said, "as")), *call, id[ID_SIZE], child[ID_SIZE];
+	const size_t *at = key != NULL ? map_get(&s->calls, key, strlen(key)) : NULL;
+	struct buffer payload = BUFFER_INIT;
+	int failed = 0;
+
+	if (log == NULL || session == NULL || at == NULL || *s->prompt == '\0') {
+		free(log);
+		free(key);
+		free(session);
+		return 0;
+	}
+	session_run_id(s->format, s->run_id, session, child);
+	call = memory_format(STEP ":0:%lld/agent:0:%lld", (long long)s->prompts - 1, (long long)s->children);
+	for (int end = 0; failed == 0 && end <= 1; end++) {
+		struct writer w;
+
+		buffer_clear(&payload);
+		writer_begin(&w, &payload);
+		writer_object(&w);
+		writer_member_string(&w, KEY_NAME, "agent");
+		writer_member_string(&w, KEY_KIND, "call_workflow");
+		writer_member_string(&w, KEY_CALL, call);
+		if (end)
+			writer_member_integer(&w, KEY_EXIT_CODE, 0);
+		else
+			writer_member_integer(&w, KEY_ATTEMPT, 1);
+		writer_object_end(&w);
+		session_derive_id(s, end ? "child end" : "child", key, id);
+		memcpy(s->child_run_id, child, ID_SIZE);
+		failed = session_line(s, end ? EVENT_CALL_WORKFLOW_COMPLETED : EVENT_CALL_WORKFLOW_STARTED, id,
+		    end ? s->last : s->open[*at].event_id, STEP ".agent", s->children, &payload, err);
+		*s->child_run_id = '\0';
+	}
+	s->children++;
+	if (failed == 0)
+		failed = s->callbacks->child(s->context, log, err);
+	buffer_free(&payload);
+	free(call);
+	free(log);
+	free(key);
+	free(session);
+	return failed;
+}
+
+int
+session_take(struct session_lines *s, struct span said, struct error *err)
+{
+	static const struct {
+		const char *key;
+		int (*take)(struct session_lines *s, struct span said, struct error *err);
+	} kinds[] = {
+		{ "session", session_start }, { "prompt", session_take_prompt }, { "answer", session_take_answer },
+		{ "child", session_take_child }, { "result", session_take_result },
+	};
+	size_t bad;
+
+	if (scan_within(said.at, said.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(said) != 'o')
+		return error_set(err, ERROR_INVALID_INPUT, s->format, "the format program says no JSON object");
+	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+		if (span_member(said, kinds[i].key).at != NULL) {
+			if (i > 0 && *s->run_id == '\0')
+				return error_set(err, ERROR_INVALID_INPUT, s->format,
+				    "the format program does not say which session it is");
+			return i > 0 && session_end_recorded(s, err) != 0 ? -1 : kinds[i].take(s, said, err);
+		}
+	return 0;
+}
+
+void
+session_free(struct session_lines *s)
+{
+	for (size_t i = 0; i < s->open_count; i++)
+		free(s->open[i].name);
+	free(s->open);
+	free(s->blobs);
+	free(s->ends.list);
+	buffer_free(&s->start);
+	map_free(&s->calls);
+	line_free(&s->line);
+	buffer_free(&s->text);
+}

@@ -1,0 +1,81 @@
+/*
+ * A session of another program as a run: from what a format program says (awf-import(1), "Formats"),
+ * the lines of a transcript are made.
+ *
+ * What the code relies on, and keeps:
+ *   - The lines are a function of what was said: ids are derived from the session's and those in it,
+ *     times are those of the session, and never go back. So a session that has grown gives the same
+ *     lines, and more after them.
+ *   - What was recorded as the end of a session that went on is an end here, too: what came later is a
+ *     further attempt.
+ *   - Each prompt is a call of the step `prompt`, which ends with the next prompt or the session.
+ *   - What a tool gave is told by the agent itself (fidelity agent_emitted).
+ */
+#ifndef AWF_IMPORT_SESSION_H
+#define AWF_IMPORT_SESSION_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buffer.h"
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/id.h"
+#include "base/map.h"
+#include "json/scan.h"
+#include "transcript/event.h"
+#include "transcript/line.h"
+
+/* The seqs of run.completed lines, in order. */
+struct session_ends { int64_t *list; size_t count; };
+
+struct session_callbacks {
+	/* Called with each line, with its LF. -1 with *err. */
+	int (*take)(void *context, struct span line, struct error *err);
+	/* Called for a sub-agent, with the path of its log. */
+	int (*child)(void *context, const char *log, struct error *err);
+	/* Called once, when the session is known: where its recorded attempts end. */
+	int (*recorded)(void *context, const char *run_id, struct session_ends *ends, struct error *err);
+};
+
+struct session_lines {
+	const char *format;           /* claude; the caller's */
+	const char *root;             /* of the storage: for blobs; the caller's */
+	const char *parent;           /* the run whose agent started this one as a sub-agent, the
+	                                 caller's; NULL: none */
+	const struct session_callbacks *callbacks; /* the caller's */
+	void *context;
+
+	char run_id[ID_SIZE];         /* "": nothing was said yet */
+	char *blobs;
+	struct line line;
+	int64_t seq, wall;            /* of the last line */
+	char prev[DIGEST_SIZE];
+	char first[ID_SIZE], last[ID_SIZE]; /* event ids: of the attempt's run.started, of the last line */
+	int64_t began;                /* µs since 1970 */
+
+	/* The prompt that is being worked on. */
+	char prompt[ID_SIZE];         /* event id of its step.started; "": none */
+	int64_t prompts, turns;       /* prompts so far, answers to this one */
+	int64_t prompt_began, children; /* children: of this prompt */
+	char child_run_id[ID_SIZE];   /* of the line that is being made; "": none */
+	struct buffer text;           /* of the last answer: the call's result */
+	struct map calls;             /* of tools: id → 1 + index in open */
+	struct open_call { char event_id[ID_SIZE]; char *name; int64_t began; bool over; } *open;
+	size_t open_count;
+	struct { int64_t tokens[2], answers, calls; } sums; /* of the attempt; calls: that have ended */
+	struct session_ends ends;
+	size_t attempts;
+	struct buffer start;          /* payload of run.started up to its attempt */
+};
+
+void session_begin(struct session_lines *s, const char *format, const char *root);
+/* Takes a line of a format program. ERROR_INVALID_INPUT: it is none. */
+int session_take(struct session_lines *s, struct span said, struct error *err);
+/* The session is over: ends the call and the run. */
+int session_end(struct session_lines *s, struct error *err);
+/* The run that a session is; parent: as in struct session_lines. Returns out. */
+char *session_run_id(const char *format, const char *parent, const char *session, char out[ID_SIZE]);
+void session_free(struct session_lines *s);
+
+#endif

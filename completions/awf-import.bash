@@ -1,0 +1,12 @@
+# bash completion for awf-import
+declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
+
+_awf_import()
+{
+	case $prev in
+	--from) _awf_among claude ;;
+	--ended | --since) ;;
+	*) _awf_options awf-import || _awf_files ;;
+	esac
+}
+complete -F _awf_complete awf-import

@@ -1,0 +1,218 @@
+#!/usr/bin/env bats
+# awf-import: session logs become runs; what comes later is added, and nothing twice.
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+
+SESSION=0f9a4c1e-2222-4b5d-8a3c-1d2e3f405162
+
+prepare() {
+	mkdir -p "$HOME/.claude/projects/-work-shop"
+	LOG=$HOME/.claude/projects/-work-shop/$SESSION.jsonl
+	clock=0
+	: >"$LOG"
+}
+
+# The head of a line of a log: a minute has passed.
+head_of() {
+	clock=$((clock + 1))
+	printf '{"type":"%s","uuid":"%s","timestamp":"2026-03-01T10:%02d:00.000Z","sessionId":"%s","cwd":"/work/shop","version":"2.1.40","gitBranch":"main","isSidechain":false' \
+		"$1" "$2" "$clock" "$SESSION"
+}
+prompt() { head_of user "p-$1"; printf ',"message":{"role":"user","content":"%s"}}\n' "$2"; }
+# ID BLOCK OUTPUT-TOKENS: a line of an answer.
+answer() {
+	head_of assistant "a-$1-$clock"
+	printf ',"message":{"id":"%s","role":"assistant","model":"claude-opus-4-6","content":[%s],"stop_reason":null,"usage":{"input_tokens":10,"cache_read_input_tokens":1000,"cache_creation_input_tokens":100,"output_tokens":%s}}}\n' "$1" "$2" "$3"
+}
+text() { printf '{"type":"text","text":"%s"}' "$1"; }
+use() { printf '{"type":"tool_use","id":"%s","name":"%s","input":%s}' "$@"; }
+# ID TEXT [MORE]
+result() {
+	head_of user "r-$1"
+	printf ',"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%s","content":"%s"%s}]}%s}\n' "$1" "$2" "${3-}" "${4-}"
+}
+# A session of two prompts.
+first() {
+	echo '{"type":"file-history-snapshot","messageId":"x","snapshot":{}}'
+	prompt 1 'Why is the till wrong?'
+	answer m1 '{"type":"thinking","thinking":"hm","signature":"c2ln"}' 1
+	answer m1 "$(text 'I look.')" 3
+	answer m1 "$(use t1 Read '{"file_path":"till.c"}')" 8
+	echo '{"type":"progress","data":{}}'
+	result t1 'int main'
+	# A piece of the answer comes after the result of its tool.
+	answer m1 "$(use t2 Bash '{"command":"make"}')" 20
+	result t2 'no rule' ',"is_error":true'
+	answer m2 "$(text 'It counts twice.')" 30
+}
+second() {
+	prompt 2 'Mend it.'
+	answer m3 "$(text 'Done.')" 5
+}
+import() { run "-$1" --separate-stderr awf-import "${@:2}"; }
+last_run() { awf-tail --list --json -n 1 | jq -r .run_id; }
+record() { cat "$AWF_STORAGE/transcripts/$(last_run).jsonl"; }
+sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
+
+@test "prompts, answers, tools, tokens and cost, with the times of the log" {
+	{ first; second; } >"$LOG"
+	import 0 --ended 0s
+	same "$stderr" 'awf-import: 15 lines of 1 session of claude
+awf-import: left out: file-history-snapshot 1, progress 1'
+	sound
+	same "$(awf-tail --list --json | jq -c '[.name, .status, .calls, .input_tokens, .output_tokens, .started, .duration_ms, .origin]')" \
+		'["claude","success",2,3330,55,"2026-03-01T10:01:00.000000Z",540000,"claude"]'
+	awf-tail --list --json --cost | jq -e '.cost > 0'
+	same "$(record | jq -r '.type + " " + (.payload.name // .payload.call_id // "")' | paste -sd,)" \
+		'run.started claude,step.started prompt,message.user ,message.assistant ,tool.call Read,tool.call Bash,tool.result Read,tool.result Bash,message.assistant ,step.completed prompt,step.started prompt,message.user ,message.assistant ,step.completed prompt,run.completed '
+	same "$(record | jq -c 'select(.type == "message.assistant").payload | [.usage.input_tokens, .usage.output_tokens, .usage.cache_read_tokens, .usage.cache_write_tokens, .model, .provider]' | head -n 1)" \
+		'[1110,20,1000,100,"claude-opus-4-6","anthropic"]'
+	same "$(record | jq -c 'select(.type == "step.completed").payload.result' | paste -sd' ')" '"It counts twice." "Done."'
+	same "$(record | jq -c 'select(.type == "tool.result").payload | [.name, .error.code]' | paste -sd' ')" '["Read",null] ["Bash","tool"]'
+	same "$(record | jq -c 'select(.seq == 1).payload | [.cwd, (.inputs | .session, .version, .branch)]')" "[\"/work/shop\",\"$SESSION\",\"2.1.40\",\"main\"]"
+	[[ $(awf-replay --tree "$(last_run)") == *'Read done'*'Bash failed'* ]]
+}
+
+@test "again: nothing is added, and a log that did not change is not read" {
+	first >"$LOG"
+	import 0
+	[[ $stderr == 'awf-import: '*' lines of 1 session of claude'* ]]
+	record >before
+	import 0
+	same "$stderr" 'awf-import: 0 lines of 0 sessions of claude'
+	touch -d '2 hours ago' "$LOG"
+	import 0
+	same "$(head -n 1 <<<"$stderr")" 'awf-import: 0 lines of 0 sessions of claude'
+	cmp before <(record)
+}
+
+@test "a log that grows, cut anywhere, gives the lines of one import" {
+	{ first; second; } >whole
+	local bytes
+	for bytes in $(seq 40 "$(rounds 611 97)" "$(stat -c %s whole)"); do
+		head -c "$bytes" whole >"$LOG"
+		import 0 -q
+	done
+	cp whole "$LOG"
+	import 0 -q --ended 0s
+	record >pieces
+	sound
+	export AWF_STORAGE=$PWD/other
+	import 0 -q --ended 0s
+	cmp pieces <(record)
+}
+
+@test "a session that goes on after it was over is a further attempt" {
+	first >"$LOG"
+	import 0 -q --ended 0s
+	same "$(awf-tail --list --json | jq -r .status)" success
+	second >>"$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(record | jq -c 'select(.type == "run.started").payload.attempt' | paste -sd' ')" '1 2'
+	same "$(record | jq -c 'select(.type == "run.completed").payload.usage.calls' | paste -sd' ')" '1 1'
+	import 0 -q --ended 0s
+	sound
+	# Also from the beginning: the ends that are recorded are kept.
+	rm -r "$AWF_STORAGE/imports"
+	record >before
+	import 0 -q --ended 0s
+	cmp before <(record)
+}
+
+@test "a sub-agent is a child run, with its cost and its tools" {
+	mkdir -p "${LOG%.jsonl}/subagents"
+	{
+		prompt 1 'Look.'
+		answer m1 "$(use t1 Task '{"prompt":"find it"}')" 9
+		result t1 'found' '' ',"toolUseResult":{"agentId":"a17"}'
+		answer m2 "$(text Good.)" 2
+	} >"$LOG"
+	{ prompt s1 'find it'; answer s2 "$(use t9 Grep '{"pattern":"x"}')" 7; result t9 'x.c'; answer s3 "$(text found)" 3; } >"${LOG%.jsonl}/subagents/agent-a17.jsonl"
+	import 0 --ended 0s
+	[[ $stderr == 'awf-import: '*' lines of 1 session of claude' ]]
+	sound
+	same "$(awf-tail --list --json | jq -r .output_tokens)" 11
+	same "$(awf-tail --list -R --json | jq -r .output_tokens | sort -n | paste -sd' ')" '10 11'
+	[[ $(awf-tail -R "$(awf-tail --list --json | jq -r .run_id)") == *Grep* ]]
+	awf-tail --stats --by tool --json | jq -e 'select(.tool == "Grep").count == 1'
+}
+
+@test "what is none of ours, damaged, large, or says nothing" {
+	{
+		first
+		echo 'not json'
+		echo '{"no":"type"}'
+		prompt 3 "$(head -c 300000 /dev/zero | tr '\0' x)"
+		answer m9 '{"type":"server_tool_use","id":"x"}' 1
+		printf '{"type":"user","uuid":"u","timest'
+	} >"$LOG"
+	import 0 --ended 0s
+	sound
+	[[ $stderr == *'damaged lines 1'* && $stderr == *'lines without a type 1'* && $stderr == *'server_tool_use 1'* ]]
+	record | jq -e 'select(.refs != null)' >/dev/null
+	: >empty.jsonl
+	import 0 ./empty.jsonl
+	same "$stderr" 'awf-import: 0 lines of 0 sessions of claude'
+	import 1 ./nothing.jsonl
+	same "$stderr" 'awf-import: ./nothing.jsonl: unable to look at it: No such file or directory'
+	import 1 --from nosuch "$LOG"
+	same "$stderr" 'awf-import: --from: there is no program awf-import-nosuch'
+	import 1 --from '../x' "$LOG"
+	same "$stderr" "awf-import: --from: '../x' is no name of a format"
+	AWF_MASK=cat import 1 "$LOG"
+	[[ $stderr == 'awf-import: AWF_MASK: '* ]]
+}
+
+@test "a format of the user's own; one that says nonsense, and one that fails" {
+	mkdir bin
+	cat >bin/awf-import-notes <<-'END'
+		#!/bin/sh
+		for file; do :; done
+		echo "{\"session\":\"$(basename "$file")\",\"name\":\"notes\",\"time\":\"2026-01-01T00:00:00Z\"}"
+		echo '{"prompt":[{"type":"text","text":"q"}],"id":"1","time":"2026-01-01T00:00:01Z"}'
+		echo '{"answer":[{"type":"text","text":"a"}],"id":"2","time":"2026-01-01T00:00:02Z","model":"m"}'
+		[ ! -s "$file" ] || cat "$file"
+	END
+	chmod +x bin/awf-import-notes
+	PATH=$PWD/bin:$PATH
+	: >one
+	import 0 --from notes --ended 0s ./one
+	same "$(awf-tail --list --json | jq -c '[.name, .calls]')" '["notes",1]'
+	sound
+	echo '{"answer":[]}' >two
+	import 3 --from notes ./two
+	[[ $stderr == *'says an answer without an id'* ]]
+	echo nonsense >three
+	import 3 --from notes ./three
+	[[ $stderr == *'the format program says no JSON object'* ]]
+	printf '#!/bin/sh\nexit 7\n' >bin/awf-import-notes
+	: >four
+	import 3 --from notes ./four
+	[[ $stderr == *'awf-import-notes: exit status 7'* ]]
+}
+
+@test "a session that was changed where it was imported is refused, others are taken" {
+	first >"$LOG"
+	import 0 -q
+	sed -i 's/Why is/Where is/' "$LOG"
+	prompt 1 other >"${LOG%/*}/11111111-2222-4b5d-8a3c-1d2e3f405162.jsonl"
+	import 3
+	[[ $stderr == *"$SESSION.jsonl: "* ]]
+	same "$(awf-tail --list --json | wc -l)" 2
+	sound
+}
+
+@test "followed: what comes is there a second later" {
+	first >"$LOG"
+	awf-import -f -q 3>&- &
+	follower=$!
+	has_prompts() { [ "$(record 2>/dev/null | grep -c '"type":"message.user"')" = "$1" ]; }
+	eventually has_prompts 1
+	second >>"$LOG"
+	eventually has_prompts 2
+	kill "$follower"
+	wait "$follower" || true
+	sound
+}

@@ -53,6 +53,7 @@ static const struct known_format {
 	const char *name, *variable, *home, *inside;
 } known_formats[] = {
 	{ "claude", "CLAUDE_CONFIG_DIR", ".claude", "projects" },
+	{ "codex", "CODEX_HOME", ".codex", "sessions" },
 };
 
 struct log_file {
@@ -61,7 +62,8 @@ struct log_file {
 };
 
 struct import {
-	const char *from;
+	const char *from;              /* the format that is imported */
+	bool automatic;                /* all formats are, one after another */
 	int64_t ended_ms, since;
 	bool follow, quiet;
 	char **arguments;
@@ -71,6 +73,7 @@ struct import {
 	struct ingest ingest;
 	struct log_file *logs;
 	size_t log_count;
+	size_t found;                  /* logs of the format */
 	int64_t sessions, lines;       /* that were added to */
 	struct map left_out;           /* kind → count */
 	char **left_out_kinds;
@@ -84,7 +87,7 @@ import_check_from(const char *name, struct error *err)
 }
 
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "the format of the logs: a program awf-import-NAME (claude)",
+	{ OPT_FROM, 0, "from", "NAME", "claude, codex, or a program awf-import-NAME of the logs",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },
@@ -97,14 +100,21 @@ static const struct option_spec options[] = {
 
 static const char usage[] =
 	"awf-import [options] [FILE|DIR...]\n\n"
-	"without FILE or DIR: the sessions of Claude Code in the home directory\n";
+	"without FILE or DIR: the sessions in the home directory\n";
 
 /* ---- which logs ---- */
+
+/* The format of a log, by its name. */
+static const char *
+import_format_of(const char *path)
+{
+	return strncmp(path_base(path), "rollout-", 8) == 0 ? "codex" : "claude";
+}
 
 static void
 import_add_log(struct import *im, const char *path, const struct stat *status)
 {
-	if (clock_of(&status->st_mtim) < im->since)
+	if (clock_of(&status->st_mtim) < im->since || (im->automatic && strcmp(import_format_of(path), im->from) != 0))
 		return;
 	im->logs = memory_array(im->logs, im->log_count + 1, sizeof *im->logs);
 	im->logs[im->log_count++] = (struct log_file){ memory_text(path), *status };
@@ -443,7 +453,7 @@ import_report(struct import *im)
 {
 	struct buffer out = BUFFER_INIT;
 
-	if (!im->quiet)
+	if (!im->quiet && (!im->automatic || im->found > 0))
 		message_print(PROGRAM, "%" PRId64 " lines of %" PRId64 " session%s of %s", im->lines, im->sessions,
 		    im->sessions == 1 ? "" : "s", im->from);
 	for (char **kind = im->left_out_kinds; !im->quiet && kind != NULL && *kind != NULL; kind++) {
@@ -461,9 +471,30 @@ import_all(struct import *im, struct error *err)
 {
 	int failed = import_find_logs(im, err);
 
+	im->found = im->log_count;
 	for (size_t i = 0; failed == 0 && i < im->log_count; i++)
 		import_log(im, &im->logs[i]);
 	import_free_logs(im);
+	return failed;
+}
+
+/* Imports what there is now of one format, and says so. */
+static int
+import_format(struct import *im, const char *format, bool report, struct error *err)
+{
+	int failed;
+
+	im->from = format;
+	im->sessions = im->lines = 0;
+	failed = import_find_format(im, err) != 0 ? -1 : import_all(im, err);
+	if (failed == 0 && report)
+		import_report(im);
+	free(im->program);
+	im->program = NULL;
+	map_free(&im->left_out);
+	list_free(im->left_out_kinds);
+	im->left_out = (struct map)MAP_INIT;
+	im->left_out_kinds = NULL;
 	return failed;
 }
 
@@ -471,13 +502,17 @@ static int
 import_run(struct import *im, struct error *err)
 {
 	const struct timespec pause = { FOLLOW_MS / 1000, 0 };
-	int failed = import_all(im, err);
+	const char *told = im->from;
+	int failed = 0;
 
-	if (failed == 0)
-		import_report(im);
-	while (failed == 0 && im->follow) {
-		nanosleep(&pause, NULL);
-		failed = import_all(im, err);
+	im->automatic = told == NULL;
+	for (bool first = true; failed == 0 && (first || im->follow); first = false) {
+		if (!first)
+			nanosleep(&pause, NULL);
+		if (told != NULL)
+			failed = import_format(im, told, first, err);
+		for (size_t i = 0; failed == 0 && told == NULL && i < sizeof known_formats / sizeof *known_formats; i++)
+			failed = import_format(im, known_formats[i].name, first, err);
 	}
 	return failed;
 }
@@ -485,7 +520,7 @@ import_run(struct import *im, struct error *err)
 int
 main(int argc, char **argv)
 {
-	struct import im = { .from = "claude", .ended_ms = ENDED_MS };
+	struct import im = { .ended_ms = ENDED_MS };
 	struct error err = ERROR_INIT;
 	struct options o;
 	int id, failed;
@@ -506,7 +541,6 @@ main(int argc, char **argv)
 		list_add(&im.arguments, argv[i]);
 	if (!failed && environment_text("AWF_MASK") != NULL)
 		failed = error_set(&err, ERROR_USAGE, "AWF_MASK", "logs are imported as they are: unset it if that is meant");
-	failed = failed || import_find_format(&im, &err) != 0;
 	if (!failed && storage_prepare(&im.storage, &err) == 0) {
 		ingest_begin(&im.ingest, &im.storage);
 		failed = import_run(&im, &err);
@@ -514,10 +548,7 @@ main(int argc, char **argv)
 	} else {
 		failed = -1;
 	}
-	free(im.program);
 	list_free(im.arguments);
-	list_free(im.left_out_kinds);
-	map_free(&im.left_out);
 	storage_close(&im.storage);
 	if (failed)
 		return program_end(PROGRAM, program_fail(PROGRAM, &err));

@@ -139,6 +139,46 @@ awf-import: left out: file-history-snapshot 1, progress 1'
 	awf-tail --stats --by tool --json | jq -e 'select(.tool == "Grep").count == 1'
 }
 
+# A session of Codex: ITEM lines of a rollout.
+rollout() {
+	local payload
+	clock=0
+	while IFS='|' read -r type payload; do
+		clock=$((clock + 1))
+		printf '{"timestamp":"2026-03-02T10:%02d:00.000Z","ordinal":%s,"type":"%s","payload":%s}\n' "$clock" "$clock" "$type" "$payload"
+	done
+}
+
+@test "codex: an answer is the items of a response, its usage what comes after them, once" {
+	mkdir -p "$HOME/.codex/sessions/2026/03/02"
+	rollout >"$HOME/.codex/sessions/2026/03/02/rollout-2026-03-02T10-01-00-x.jsonl" <<-'END'
+		session_meta|{"id":"s1","cwd":"/work","cli_version":"0.171.0","model_provider":"openai","git":{"branch":"main"}}
+		response_item|{"type":"message","role":"developer","content":[{"type":"input_text","text":"rules"}]}
+		response_item|{"type":"message","role":"user","content":[{"type":"input_text","text":"<environment_context>x"}]}
+		turn_context|{"model":"gpt-5.2"}
+		response_item|{"type":"message","role":"user","content":[{"type":"input_text","text":"Count."}]}
+		event_msg|{"type":"user_message","message":"Count."}
+		response_item|{"type":"reasoning","summary":[{"type":"summary_text","text":"hm"}],"encrypted_content":"zzz"}
+		response_item|{"type":"function_call","name":"exec_command","arguments":"{\"cmd\": \"wc\"}","call_id":"c1"}
+		token_usage_record|{"usage":{"input_tokens":100,"cached_input_tokens":40,"output_tokens":7,"reasoning_output_tokens":3}}
+		response_item|{"type":"function_call_output","call_id":"c1","output":"3"}
+		event_msg|{"type":"token_count","info":{"total_token_usage":{"input_tokens":100,"output_tokens":7},"last_token_usage":{"input_tokens":100,"output_tokens":7}}}
+		response_item|{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Three."}]}
+		event_msg|{"type":"token_count","info":{"last_token_usage":{"input_tokens":120,"output_tokens":2}}}
+		event_msg|{"type":"token_count","info":{"last_token_usage":{"input_tokens":120,"output_tokens":2}}}
+	END
+	prompt 1 'And Claude.' >"$LOG"
+	import 0 --ended 0s
+	[[ $stderr == *'sessions'* || $stderr == *'1 session of claude'*'1 session of codex'* ]]
+	sound
+	same "$(awf-tail --list --json | jq -c 'select(.name == "codex") | [.status, .calls, .input_tokens, .output_tokens]')" '["success",1,220,9]'
+	run=$(awf-tail --list --json | jq -r 'select(.name == "codex").run_id')
+	same "$(awf-tail --json "$run" | jq -c 'select(.type == "message.assistant").payload | [.provider, .model, (.blocks | map(.type)), .usage.cache_read_tokens, .usage.reasoning_tokens]' | paste -sd' ')" \
+		'["openai","gpt-5.2",["thinking","tool_use"],40,3] ["openai","gpt-5.2",["text"],null,null]'
+	same "$(awf-tail --json "$run" | jq -c 'select(.type == "tool.call").payload | [.name, .input]')" '["exec_command",{"cmd":"wc"}]'
+	same "$(awf-tail --json "$run" | jq -c 'select(.type == "step.completed").payload.result')" '"Three."'
+}
+
 @test "what is none of ours, damaged, large, or says nothing" {
 	{
 		first

@@ -38,12 +38,22 @@ session_run_id(const char *format, const char *parent, const char *session, char
 
 static int session_begin_attempt(struct session_lines *s, struct error *err);
 
-/* An id that depends on the session and on what it is of. */
+/* An id that depends on the session and on what it is of. Some servers give every answer, or call of a
+ * tool, the same id: each but the first has its number, too. */
 static void
-session_derive_id(const struct session_lines *s, const char *what, const char *id, char out[ID_SIZE])
+session_derive_id(struct session_lines *s, const char *what, const char *id, char out[ID_SIZE])
 {
 	char *text = memory_format("%s\n%s\n%s", s->run_id, what, id);
+	const size_t *seen = map_get(&s->seen, text, strlen(text));
+	const size_t times = seen != NULL ? *seen + 1 : 1;
 
+	map_put(&s->seen, text, strlen(text), times);
+	if (times > 1) {
+		char *numbered = memory_format("%s\n%zu", text, times);
+
+		free(text);
+		text = numbered;
+	}
 	id_derive(text, out);
 	free(text);
 }
@@ -307,6 +317,14 @@ session_take_prompt(struct session_lines *s, struct span said, struct error *err
 	return failed;
 }
 
+static bool
+session_call_is_open(const struct session_lines *s, const char *call)
+{
+	const size_t *at = map_get(&s->calls, call, strlen(call));
+
+	return at != NULL && !s->open[*at].over;
+}
+
 /* The event of a call of a tool. */
 static int
 session_tool_call(struct session_lines *s, const char *answer, struct span block, struct error *err)
@@ -317,7 +335,8 @@ session_tool_call(struct session_lines *s, const char *answer, struct span block
 	struct writer w;
 	int failed = 0;
 
-	if (call != NULL && name != NULL && map_get(&s->calls, call, strlen(call)) == NULL) {
+	/* A call that is told again while it has no result is the same one. */
+	if (call != NULL && name != NULL && !session_call_is_open(s, call)) {
 		session_derive_id(s, "call", call, id);
 		writer_begin(&w, &payload);
 		writer_object(&w);
@@ -519,6 +538,7 @@ session_free(struct session_lines *s)
 	free(s->ends.list);
 	buffer_free(&s->start);
 	map_free(&s->calls);
+	map_free(&s->seen);
 	line_free(&s->line);
 	buffer_free(&s->text);
 }

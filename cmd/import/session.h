@@ -60,7 +60,8 @@ struct session_lines {
 	int64_t prompt_began, children; /* children: of this prompt */
 	char child_run_id[ID_SIZE];   /* of the line that is being made; "": none */
 	struct buffer text;           /* of the last answer: the call's result */
-	struct map calls;             /* of tools: id → 1 + index in open */
+	struct map seen;              /* what ids were derived from → how often */
+	struct map calls;             /* of tools: id → index in open, of the last with it */
 	struct open_call { char event_id[ID_SIZE]; char *name; int64_t began; bool over; } *open;
 	size_t open_count;
 	struct { int64_t tokens[2], answers, calls; } sums; /* of the attempt; calls: that have ended */

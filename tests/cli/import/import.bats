@@ -139,6 +139,21 @@ awf-import: left out: file-history-snapshot 1, progress 1'
 	awf-tail --stats --by tool --json | jq -e 'select(.tool == "Grep").count == 1'
 }
 
+@test "a server that gives each answer and each call of a tool the same id" {
+	{
+		prompt 1 One.
+		for _ in 1 2 3; do
+			answer m1 "$(use t1 Read '{}')" 8
+			result t1 yes
+			prompt 2 Next.
+		done
+		answer m1 "$(text Done.)" 5
+	} >"$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(record | jq -r .type | sort | uniq -c | awk '{ print $2, $1 }' | grep 'assistant\|tool' | paste -sd,)" 'message.assistant 4,tool.call 3,tool.result 3'
+}
+
 # A session of Codex: ITEM lines of a rollout.
 rollout() {
 	local payload

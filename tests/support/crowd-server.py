@@ -2,7 +2,7 @@
 """A server of models that many ask at once, and that refuses some of them. It prints its base URL:
 
 crowd-server.py LOG [--latency S] [--limit N] [--first N] [--refuse PART] [--retry-after MS]
-                [--reset PART] [--hang PART] [--seed N]
+                [--refusing S] [--reset PART] [--hang PART] [--seed N]
 
 It speaks chat completions; the last word of the last message names the call. Each request is a line of
 LOG as it is decided: seconds, the name of the call, status (0: its connection is reset, -1: nothing is
@@ -13,6 +13,7 @@ ever sent), model.
     --first        of so many requests all are refused before any is answered
     --refuse       the part of the rest that is refused by chance
     --retry-after  what it tells those whom it refuses, in milliseconds; without it nothing
+    --refusing     until a refusal (0)
     --reset, --hang  the parts that get no answer, by chance
 """
 import argparse
@@ -78,6 +79,7 @@ class Crowd:
             writer.transport.abort()
             return False
         if status == 429:
+            await asyncio.sleep(self.options.refusing)
             text, kind = json.dumps({"error": {"message": "too many", "type": "requests",
                                                "code": "rate_limit_exceeded"}}), "application/json"
         else:
@@ -97,7 +99,7 @@ async def main():
     parser.add_argument("--latency", type=float, default=0.05)
     for name in ("--limit", "--first", "--retry-after", "--seed"):
         parser.add_argument(name, type=int, default=0)
-    for name in ("--refuse", "--reset", "--hang"):
+    for name in ("--refuse", "--refusing", "--reset", "--hang"):
         parser.add_argument(name, type=float, default=0.0)
     crowd = Crowd(parser.parse_args())
     server = await asyncio.start_server(crowd.serve, "127.0.0.1", 0, backlog=4096)

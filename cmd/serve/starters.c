@@ -24,7 +24,7 @@
 static char *
 note_path(const struct storage *s, const char *run_id)
 {
-	return memory_format("%s/serve/" STARTED "/%s", s->root, run_id);
+	return storage_file(s, "serve/" STARTED, run_id);
 }
 
 /* Whether a note is about a run that does not exist. One that is younger than a day may be of a run

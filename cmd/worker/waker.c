@@ -35,8 +35,8 @@ waking_is_due(struct waking *k, const struct storage *s)
 	k->there = true;
 	if (stat(path, &status) == 0 && (status.st_size != k->size || (timed && !k->woken))) {
 		k->woken = k->woken && status.st_size == k->size;
-		k->size = status.st_size;
 		if (due_read(&due, s, k->run_id, false, &ignored) == 0) {
+			k->size = status.st_size;
 			k->next = due.next;
 			is = due.waits && due.ready && !k->woken;
 		}

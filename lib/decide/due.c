@@ -4,8 +4,10 @@
  */
 #include "decide/due.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "model/model.h"
@@ -44,6 +46,17 @@ take_next(struct due *d, int64_t time)
 		d->next = time;
 }
 
+/* Nothing waits in a run without a record: it keeps none, or was removed. */
+static bool
+is_recorded(const struct storage *s, const char *run_id)
+{
+	char *path = storage_transcript(s, run_id);
+	const bool is = access(path, F_OK) == 0 || errno != ENOENT;
+
+	free(path);
+	return is;
+}
+
 static int
 read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth,
     struct error *err)
@@ -76,7 +89,8 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 	for (const struct model_call *c = m.first_of_attempt; d->waits && failed == 0 && c != NULL; c = c->next) {
 		struct due inside;
 
-		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST)
+		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST ||
+		    !is_recorded(s, c->rare->child_run_id))
 			continue;
 		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, err);
 		d->ready |= inside.ready;

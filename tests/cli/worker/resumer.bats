@@ -211,6 +211,66 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	same "$(ls "$AWF_STORAGE/resumes")" ''
 }
 
+@test "a run whose record cannot be read at the moment is not forgotten" {
+	workflow
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	record=$(transcript)
+	mv "$record" away
+	mkdir "$record"
+	awf-worker --resumer --once >out 2>err
+	same "$(cat out)" ''
+	[ -s err ]
+	rmdir "$record"
+	mv away "$record"
+	awf-worker --resumer --once >out
+	same "$(cat out)" "$(id)	success"
+}
+
+@test "a run goes on though a child run has no record" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-run -n --try --no-transcript -c 'exit 3' || true
+		awf-step ok --approve
+	END
+	chmod +x flow.awf
+	waiting ./flow.awf
+	awf-ctl approve ok "$(id)" 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	# The child may have changed something: its parent asks about that, in an attempt of its own.
+	same "$output$stderr" "$(id)	waiting"
+	same "$(payloads run.started .attempt)" $'1\n2'
+	same "$(payloads step.completed '.call + " " + (.reused_from | type)' | tail -n 1)" 'ok:0:0 string'
+}
+
+@test "a run that is due while there is no room is waited for without looking all the time" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step ok --approve | awf-step long --effects none -- sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done; cat'
+	END
+	cat >nap.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step nap --sleep 4s | awf-step done -- tee -a slept
+	END
+	chmod +x flow.awf nap.awf
+	resumer -j 1
+	waiting ./nap.awf
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	eventually test -e begun
+	nap 4.5
+	looks() { awk '/^voluntary/ { print $2 }' "/proc/$RESUMER/status"; }
+	before=$(looks)
+	nap 1
+	[ $(($(looks) - before)) -lt 100 ]
+	[ ! -e slept ]
+	touch go
+	eventually test -s slept
+}
+
 @test "of two resumers one works, and the other takes its place" {
 	workflow
 	resumer

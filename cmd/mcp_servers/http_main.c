@@ -317,7 +317,7 @@ bridge_read_options(int argc, char **argv, struct error *err)
 	options_begin(&options, none, argc, argv);
 	id = options_next(&options, err);
 	return id != OPTION_WORD ? id :
-	    error_set(err, ERROR_USAGE, options.value, "takes no arguments");
+	    error_set(err, ERROR_USAGE, options.value, "unexpected argument");
 }
 
 int

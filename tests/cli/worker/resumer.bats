@@ -241,7 +241,7 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	# The child may have changed something: its parent asks about that, in an attempt of its own.
 	same "$output$stderr" "$(id)	waiting"
 	same "$(payloads run.started .attempt)" $'1\n2'
-	same "$(payloads step.completed '.call + " " + (.reused_from | type)' | tail -n 1)" 'ok:0:0 string'
+	same "$(payloads step.completed '[.call, (.reused_from | type)]' | tail -n 1)" '["ok:0:0","string"]'
 }
 
 @test "a run that is due while there is no room is waited for without looking all the time" {

@@ -2,7 +2,7 @@
 """A server of models that many ask at once, and that refuses some of them. It prints its base URL:
 
 crowd-server.py LOG [--latency S] [--limit N] [--first N] [--refuse PART] [--retry-after MS]
-                [--refusing S] [--reset PART] [--hang PART] [--seed N]
+                [--refusing S] [--reset PART] [--hang PART] [--seed N] [--began FILE]
 
 It speaks chat completions; the last word of the last message names the call. Each request is a line of
 LOG as it is decided: seconds, the name of the call, status (0: its connection is reset, -1: nothing is
@@ -15,6 +15,7 @@ ever sent), model.
     --retry-after  what it tells those whom it refuses, in milliseconds; without it nothing
     --refusing     until a refusal (0)
     --reset, --hang  the parts that get no answer, by chance
+    --began        a file that gets the time from which the seconds count, since 1970
 """
 import argparse
 import asyncio
@@ -34,6 +35,9 @@ class Crowd:
         self.options, self.random = options, random.Random(options.seed)
         self.log = open(options.log, "w", buffering=1, encoding="utf-8")
         self.began, self.refused, self.accepted = time.monotonic(), 0, collections.deque()
+        if options.began:
+            with open(options.began, "w", encoding="utf-8") as file:
+                file.write(str(time.time()))
 
     def decide(self):
         """The status that the next request gets."""
@@ -96,6 +100,7 @@ class Crowd:
 async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("log")
+    parser.add_argument("--began")
     parser.add_argument("--latency", type=float, default=0.05)
     for name in ("--limit", "--first", "--retry-after", "--seed"):
         parser.add_argument(name, type=int, default=0)

@@ -343,6 +343,32 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	same "$(grep -c two ledger)" 1
 }
 
+@test "a job that waits goes on also if another of its name has run meanwhile" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		read -r x
+		[ "$x" != long ] || { touch begun; until [ -e go ]; do sleep 0.05; done; exit 0; }
+		echo "$x" | awf-step ok --approve | awf-step use --effects external -- tee -a "$PWD/ledger"
+	END
+	chmod +x flow.awf
+	mkdir jobs
+	awf-worker --jobs 2 jobs ./flow.awf >worker.out 2>worker.err 3>&- &
+	RESUMER=$!
+	put() { echo "$1" >jobs/.a; mv jobs/.a jobs/a; }
+	put one
+	eventually test -d jobs/waiting/a
+	put long
+	eventually test -e begun
+	awf-ctl approve ok "$(cat jobs/waiting/a/run)" 2>/dev/null
+	sleep 1
+	same "$(ls jobs/waiting jobs/running)" $'jobs/running:\na\n\njobs/waiting:\na'
+	touch go
+	eventually test -s ledger
+	eventually eval '[ "$(ls jobs/done | wc -l)" = 2 ]'
+	same "$(cat ledger)" one
+}
+
 @test "wrong lines of a script, and options that do not go together" {
 	printf '#!/usr/bin/env awf-run\n# awf: resume: always\ntrue\n' >flow.awf
 	run -125 --separate-stderr awf-run -n flow.awf

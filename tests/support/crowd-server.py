@@ -15,18 +15,21 @@ ever sent), model.
     --retry-after  what it tells those whom it refuses, in milliseconds; without it nothing
     --refusing     until a refusal (0)
     --reset, --hang  the parts that get no answer, by chance
-    --began        a file that gets the time from which the seconds count, since 1970
+    --began        a file that gets the time from which the seconds count, since 1970, and a line with the
+                   beginning and end of each time for which nothing was done, as the machine was busy
 """
 import argparse
 import asyncio
 import collections
 import json
+import os
 import random
 import time
 
 PIECES = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": "fine"}, "finish_reason": None}]},
           {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
           {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}]
+LOOK, STALL = 0.02, 0.1  # seconds
 COMMON = {"id": "c", "object": "chat.completion.chunk", "model": "m"}
 
 
@@ -35,9 +38,8 @@ class Crowd:
         self.options, self.random = options, random.Random(options.seed)
         self.log = open(options.log, "w", buffering=1, encoding="utf-8")
         self.began, self.refused, self.accepted = time.monotonic(), 0, collections.deque()
-        if options.began:
-            with open(options.began, "w", encoding="utf-8") as file:
-                file.write(str(time.time()))
+        self.stalls = open(options.began or os.devnull, "w", buffering=1, encoding="utf-8")
+        print(time.time(), file=self.stalls)
 
     def decide(self):
         """The status that the next request gets."""
@@ -56,6 +58,14 @@ class Crowd:
             return 429
         self.accepted.append(now)
         return 200
+
+    async def note_stalls(self):
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(LOOK)
+            now = time.monotonic()
+            if now > before + LOOK + STALL:
+                print(f"{before - self.began:.4f} {now - self.began:.4f}", file=self.stalls)
 
     async def serve(self, reader, writer):
         try:
@@ -109,7 +119,7 @@ async def main():
     crowd = Crowd(parser.parse_args())
     server = await asyncio.start_server(crowd.serve, "127.0.0.1", 0, backlog=4096)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
-    await server.serve_forever()
+    await asyncio.gather(server.serve_forever(), crowd.note_stalls())
 
 
 if __name__ == "__main__":

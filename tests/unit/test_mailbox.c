@@ -1,48 +1,30 @@
 /* storage/mailbox: a word is either read or refused. */
-#include "unit.h"
+#include "record.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/memory.h"
-#include "io/file.h"
 #include "storage/mailbox.h"
 
-#define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
 #define STARTED "3c22f647-0a61-4000-b690-27a747707e37"
 
-static char directory[64];
 static struct storage storage;
 
 static int
 setup(void **state)
 {
-	char *run;
 	struct error err;
-	int failed;
+	char *run;
+	int failed = record_setup(state);
 
-	(void)state;
-	if (unit_make_directory(directory, "mailbox") != 0)
-		return -1;
-	storage = (struct storage){ .root = directory };
+	storage = (struct storage){ .root = record_directory };
 	run = storage_run_directory(&storage, RUN_ID);
-	failed = directory_make(run, 0700, &err);
+	if (failed == 0)
+		failed = directory_make(run, 0700, &err);
 	free(run);
 	return failed;
-}
-
-static int
-teardown(void **state)
-{
-	char *command = memory_format("rm -rf %s", directory);
-	int status = system(command);
-
-	(void)state;
-	free(command);
-	return status;
 }
 
 static int
@@ -86,7 +68,7 @@ a_word_is_read_or_refused(void **state)
 static void
 what_is_not_written_is_not_closed(void **state)
 {
-	char *closings = memory_format("%s/runs/" RUN_ID "/closed", directory);
+	const char *closings = record_path("runs/" RUN_ID "/closed");
 	struct rlimit limit, least;
 	struct error err = ERROR_INIT;
 	struct stat status;
@@ -106,19 +88,17 @@ what_is_not_written_is_not_closed(void **state)
 	assert_true(status.st_size > 0);
 	assert_int_equal(put(RUN_ID, "late", &err), -1);
 	mailbox_free(&m);
-	free(closings);
 }
 
 static void
 a_run_that_does_not_work_is_told(void **state)
 {
-	static const char other[] = "6f9619ff-8b86-4011-b42d-00c04fc964ff";
 	struct error err = ERROR_INIT;
-	char *run = storage_run_directory(&storage, other);
+	char *run = storage_run_directory(&storage, OTHER_ID);
 
 	(void)state;
-	assert_int_equal(put(other, "for later", &err), 0);
-	assert_true(mailbox_end(&storage, other) > 0);
+	assert_int_equal(put(OTHER_ID, "for later", &err), 0);
+	assert_true(mailbox_end(&storage, OTHER_ID) > 0);
 	assert_int_equal(access(run, F_OK), -1);
 	free(run);
 }
@@ -132,5 +112,5 @@ main(void)
 		cmocka_unit_test(a_run_that_does_not_work_is_told),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, record_teardown);
 }

@@ -1,42 +1,23 @@
 /* storage/resumes: failures to resume a run, and decisions that make them forgotten. */
-#include "unit.h"
+#include "record.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/memory.h"
-#include "io/file.h"
 #include "io/lock.h"
 #include "storage/resumes.h"
 
-#define RUN_ID "0b7a1c52-93d4-4e8f-a6b0-5c1d2e3f4a5b"
-
-static char directory[64];
 static struct storage storage;
 
 static int
 setup(void **state)
 {
 	struct error err;
+	int failed = record_setup(state);
 
-	(void)state;
-	if (unit_make_directory(directory, "resumes") != 0)
-		return -1;
-	storage = (struct storage){ .root = directory };
-	return resumes_add(&storage, RUN_ID, &err);
-}
-
-static int
-teardown(void **state)
-{
-	char *command = memory_format("rm -rf %s", directory);
-	int status = system(command);
-
-	(void)state;
-	free(command);
-	return status;
+	storage = (struct storage){ .root = record_directory };
+	return failed == 0 ? resumes_add(&storage, RUN_ID, &err) : failed;
 }
 
 static int64_t
@@ -95,7 +76,7 @@ what_is_no_count_is_none(void **state)
 {
 	static const char *const texts[] = { "{\"failures\":-5,\"message\":\"x\"}\n", "{\"failures\":", "[]",
 		"{\"failures\":\"2\"}\n" };
-	char *path = memory_format("%s/resumes/" RUN_ID, directory);
+	const char *path = record_path("resumes/" RUN_ID);
 
 	(void)state;
 	for (size_t i = 0; i < COUNT(texts); i++) {
@@ -106,7 +87,6 @@ what_is_no_count_is_none(void **state)
 		check_read(0, NULL);
 		assert_int_equal(add_one("one"), 1);
 	}
-	free(path);
 }
 
 /* A failure does not count to those before a decision that came before it. */
@@ -114,7 +94,7 @@ static void
 a_failure_waits_for_a_decision_that_is_being_told(void **state)
 {
 	const struct timespec nap = { .tv_nsec = 200 * 1000000L };
-	char *path = memory_format("%s/resumes/" RUN_ID, directory);
+	const char *path = record_path("resumes/" RUN_ID);
 	int fd, status;
 	pid_t pid;
 
@@ -135,7 +115,6 @@ a_failure_waits_for_a_decision_that_is_being_told(void **state)
 	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	check_read(1, "after it");
 	close(fd);
-	free(path);
 }
 
 int
@@ -147,5 +126,5 @@ main(void)
 		cmocka_unit_test(a_failure_waits_for_a_decision_that_is_being_told),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, record_teardown);
 }

@@ -1,38 +1,28 @@
 /* io/sweep: which files of a directory are removed, and when. */
-#include "unit.h"
+#include "record.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "base/memory.h"
-#include "io/file.h"
 #include "io/sweep.h"
 
-static char directory[64];
 static int fd;
 
 static int
 setup(void **state)
 {
-	(void)state;
-	if (unit_make_directory(directory, "sweep") != 0)
-		return -1;
-	fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return fd == -1 ? -1 : 0;
+	int failed = record_setup(state);
+
+	fd = open(record_directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return failed != 0 || fd == -1 ? -1 : 0;
 }
 
 static int
 teardown(void **state)
 {
-	char *command = memory_format("rm -rf %s", directory);
-	int status = system(command);
-
-	(void)state;
-	free(command);
 	close(fd);
-	return status;
+	return record_teardown(state);
 }
 
 /* Makes a file that was changed so many seconds ago. */

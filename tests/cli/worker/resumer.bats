@@ -244,6 +244,32 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	same "$(payloads step.completed '[.call, (.reused_from | type)]' | tail -n 1)" '["ok:0:0","string"]'
 }
 
+@test "a decision that a further attempt does not come to is no reason for more attempts" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-run -n --try --no-transcript -c 'exit 3' || [ $? != 75 ] || exit 75
+		awf-step ok --approve
+	END
+	chmod +x flow.awf
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" "$(id)	waiting"
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" ''
+	run -1 awf status
+	[[ $output == *"awf-run --resume $(id | cut -c 1-8)  (can go on)"* ]]
+	same "$(payloads run.started .attempt)" $'1\n2'
+	# The same in a run around it.
+	waiting --auto-resume -c './flow.awf'
+	child=$(jq -r 'select(.child_run_id).child_run_id' "$(transcript)" | head -n 1)
+	awf-ctl approve ok "$child" 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" "$(id)	waiting"
+	same "$(payloads run.started .attempt)" $'1\n2'
+}
+
 @test "a run that is due while there is no room is waited for without looking all the time" {
 	cat >flow.awf <<-'END'
 		#!/usr/bin/env awf-run

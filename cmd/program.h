@@ -1,5 +1,5 @@
 /*
- * What every program does the same way: say what went wrong in one line, print
+ * What every program does the same way: read a command line of options alone, say what went wrong in one line, print
  * its version, never leave stdout half-written, never take a file of its own for a standard
  * stream, and hear of the end of every child, whatever started it.
  */
@@ -9,11 +9,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/options.h"
 #include "base/version.h"
 #include "proc/message.h"
 
@@ -79,6 +81,31 @@ program_end(const char *program, int status)
 		return status;
 	message_print(program, "stdout: unable to write: %s", strerror(errno));
 	return STATUS_SYSTEM;
+}
+
+/* Reads the options of a program that takes no arguments, after options_begin() and options_bind(). version:
+ * its name for --version. false: the program ends with *status; help or version were printed, or what is
+ * wrong. */
+static inline bool
+program_read_options(const char *program, const char *version, const char *usage, struct options *o,
+    int *status)
+{
+	struct error err = ERROR_INIT;
+	int id = options_next(o, &err);
+
+	if (id == OPTION_END)
+		return true;
+	if (id == OPTION_HELP) {
+		options_help(stdout, usage, o->table, id);
+		*status = program_end(program, STATUS_OK);
+	} else if (id == OPTION_VERSION) {
+		*status = program_end(program, program_version(version));
+	} else {
+		if (id == OPTION_WORD)
+			error_set(&err, ERROR_USAGE, o->value, "unexpected argument");
+		*status = program_fail(program, &err);
+	}
+	return false;
 }
 
 #endif

@@ -57,7 +57,7 @@ bridge_cancel_request(struct bridge *b, struct span message)
 	struct span id = span_path(message, "params", "requestId", NULL);
 
 	for (struct transfer *t = b->transfers; t != NULL; t = t->next)
-		if (t->id.at != NULL && t->id.len == id.len && memcmp(t->id.at, id.at, id.len) == 0) {
+		if (t->id.at != NULL && span_same(t->id, id)) {
 			bool modern = span_path(span_of(buffer_string(&t->message), t->message.len), "params",
 			    "_meta", META_VERSION, NULL).at != NULL;
 
@@ -317,7 +317,7 @@ bridge_read_options(int argc, char **argv, struct error *err)
 	options_begin(&options, none, argc, argv);
 	id = options_next(&options, err);
 	return id != OPTION_WORD ? id :
-	    error_set(err, ERROR_USAGE, options.value, "takes no arguments");
+	    error_set(err, ERROR_USAGE, options.value, "unexpected argument");
 }
 
 int

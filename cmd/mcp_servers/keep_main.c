@@ -544,6 +544,7 @@ main(int argc, char **argv)
 	struct pool_slot slot;
 	struct options o;
 	struct asked asked = { .lock = NULL };
+	int status;
 
 	program_begin();
 #ifdef __linux__
@@ -555,20 +556,8 @@ main(int argc, char **argv)
 	interrupts = interrupts_catch(ends);
 	options_begin(&o, options_table, argc, argv);
 	options_bind(&o, &asked);
-	switch (options_next(&o, &err)) {
-	case OPTION_HELP:
-		options_help(stdout, USAGE, options_table, OPTION_HELP);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(PROGRAM));
-	case OPTION_WORD:
-		error_set(&err, ERROR_USAGE, o.value, "takes no arguments");
-		return program_fail(PROGRAM, &err);
-	case OPTION_END:
-		break;
-	default:
-		return program_fail(PROGRAM, &err);
-	}
+	if (!program_read_options(PROGRAM, PROGRAM, USAGE, &o, &status))
+		return status;
 	if (asked.lock == NULL || asked.parent == 0) {
 		error_set(&err, ERROR_USAGE, NULL, "--worker and --parent are needed; awf-run starts it");
 		return program_fail(PROGRAM, &err);

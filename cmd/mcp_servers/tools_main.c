@@ -91,23 +91,12 @@ main(int argc, char **argv)
 {
 	struct error err = ERROR_INIT;
 	struct options o;
+	int status;
 
 	program_begin();
 	signal(SIGPIPE, SIG_IGN);
 	options_begin(&o, options, argc, argv);
-	switch (options_next(&o, &err)) {
-	case OPTION_HELP:
-		options_help(stdout, usage, options, OPTION_HELP);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		program_version(PROGRAM);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_WORD:
-		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
-		break;
-	case OPTION_END:
-		if (tools_relay_stdio(&err) == 0)
-			return STATUS_OK;
-	}
-	return program_fail(PROGRAM, &err);
+	if (!program_read_options(PROGRAM, PROGRAM, usage, &o, &status))
+		return status;
+	return tools_relay_stdio(&err) == 0 ? STATUS_OK : program_fail(PROGRAM, &err);
 }

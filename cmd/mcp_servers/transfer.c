@@ -92,8 +92,7 @@ transfer_await(struct transfer *t)
 bool
 transfer_answers(const struct transfer *t, const struct jsonrpc *m)
 {
-	return m->kind == JSONRPC_RESPONSE && t->id.at != NULL && m->id.at != NULL &&
-	    m->id.len == t->id.len && memcmp(m->id.at, t->id.at, m->id.len) == 0;
+	return m->kind == JSONRPC_RESPONSE && t->id.at != NULL && span_same(m->id, t->id);
 }
 
 int

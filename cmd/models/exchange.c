@@ -287,7 +287,7 @@ tells_other_length(const struct exchange *e, struct span rest)
 
 	return before.at != NULL && next_field(&rest, &line, &name, &value) &&
 	    head_is(name, "Content-Length") &&
-	    (value.len != before.len || memcmp(value.at, before.at, value.len) != 0);
+	    !span_same(value, before);
 }
 
 static size_t

@@ -247,7 +247,7 @@ main(int argc, char **argv)
 		return program_end(PROGRAM, STATUS_OK);
 	}
 	if (id == OPTION_WORD)
-		error_set(&err, ERROR_USAGE, o.value, "takes no arguments");
+		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
 	if (id != OPTION_END)
 		return program_fail(PROGRAM, &err);
 	signal(SIGPIPE, SIG_IGN);

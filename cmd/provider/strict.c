@@ -80,7 +80,7 @@ static bool
 strict_list_contains(struct span list, struct span name)
 {
 	for (struct span_walk member = span_walk(list); span_next(&member);)
-		if (member.value.len == name.len && memcmp(member.value.at, name.at, name.len) == 0)
+		if (span_same(member.value, name))
 			return true;
 	return false;
 }

@@ -115,11 +115,9 @@ same_state(int a, int b, bool begin)
 			struct span left = item_error(&items[0]), right = item_error(&items[1]);
 
 			same = items[0].metadata.len > 0 && items[1].metadata.len > 0 &&
-			    x->json.len == y->json.len &&
-			    memcmp(x->json.data, y->json.data, x->json.len) == 0 &&
+			    span_same(span_of(x->json.data, x->json.len), span_of(y->json.data, y->json.len)) &&
 			    x->no_newline == y->no_newline && x->base64 == y->base64 &&
-			    left.len == right.len &&
-			    (left.len == 0 || memcmp(left.at, right.at, left.len) == 0);
+			    span_same(left, right);
 		}
 		for (int i = 0; i < 2; i++)
 			item_free(&items[i]);

@@ -4,28 +4,23 @@
  */
 #include "serve/claims.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/patience.h"
 #include "io/file.h"
 #include "io/lock.h"
+#include "io/sweep.h"
 
 #define STARTED " started"
 #define CLAIM_LIMIT ((size_t)128)
-#define SWEPT "swept"                   /* empty file; its modification time says when old claims
-                                           were last removed */
-#define DAY ((int64_t)24 * 60 * 60)     /* s */
-#define CLAIM_AGE (90 * DAY)            /* claims older than this are removed */
+#define CLAIM_AGE (90 * SWEEP_DAY)      /* claims older than this are removed */
 
 static void
 add_name(struct claims *c, const char *kind, const void *bytes, size_t len)
@@ -91,39 +86,12 @@ write_claims(const struct claims *c, bool started, struct error *err)
 	return failed;
 }
 
-/* Once a day, removes claims so old that no sender repeats their delivery. If the time of the last
- * removal is in the future, or longer ago than claims are kept, the clock may be wrong: nothing is
- * removed then, and the next removal is due a day later. */
-static void
-claims_remove_expired(const struct claims *c)
+/* Whether a claim is so old that no sender repeats its delivery. */
+static bool
+claims_is_expired(void *context, int directory, const char *name, const struct stat *status)
 {
-	int64_t now = clock_wall() / 1000000, age;
-	int mark = openat(c->lock, SWEPT, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	DIR *directory = NULL;
-	struct dirent *found;
-	struct stat status;
-	int fd;
-
-	if (mark == -1 || fstat(mark, &status) != 0) {
-		file_close(&mark);
-		return;
-	}
-	age = now - (int64_t)status.st_mtime;
-	if (age < 0 || age >= DAY)
-		futimens(mark, NULL);
-	file_close(&mark);
-	if (age < DAY || age >= CLAIM_AGE)
-		return;
-	fd = openat(c->lock, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd == -1 || (directory = fdopendir(fd)) == NULL) {
-		file_close(&fd);
-		return;
-	}
-	while ((found = readdir(directory)) != NULL)
-		if (fstatat(c->lock, found->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISREG(status.st_mode) && now - (int64_t)status.st_mtime >= CLAIM_AGE)
-			unlinkat(c->lock, found->d_name, 0);
-	closedir(directory);
+	(void)context, (void)directory, (void)name;
+	return sweep_age(status) >= CLAIM_AGE;
 }
 
 /* Makes the directories, and locks the hook's. */
@@ -143,7 +111,7 @@ open_directory(struct claims *c, const struct storage *s, const char *hook, stru
 		if (c->lock == -1 || lock_file_within(c->lock, HOOK_LOCK_MS) != 0)
 			failed = error_errno(err, ERROR_SYSTEM, c->directory, "unable to lock the claims");
 		else
-			claims_remove_expired(c);
+			sweep_daily(c->lock, CLAIM_AGE, claims_is_expired, NULL);
 	}
 	free(hooks);
 	free(serve);

@@ -4,67 +4,47 @@
  */
 #include "serve/starters.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/buffer.h"
-#include "base/clock.h"
 #include "base/digest.h"
 #include "base/id.h"
 #include "base/memory.h"
 #include "io/file.h"
+#include "io/sweep.h"
 #include "serve/start.h"
 
 #define STARTED "started"
-#define SWEPT "swept"                   /* empty file; its modification time says when notes were
-                                           last removed */
-#define DAY ((int64_t)24 * 60 * 60)     /* s */
+#define NOTES_AGE (90 * SWEEP_DAY)      /* as of claims.c: of a clock that may be wrong */
 #define NOTE_LIMIT ((size_t)128)
 
 static char *
 note_path(const struct storage *s, const char *run_id)
 {
-	return memory_format("%s/serve/" STARTED "/%s", s->root, run_id);
+	return storage_file(s, "serve/" STARTED, run_id);
 }
 
-/* How long ago a file was changed, in s. */
-static int64_t
-age_of(const struct stat *status)
-{
-	return clock_wall() / 1000000 - (int64_t)status->st_mtime;
-}
-
-/* Removes the notes about runs that do not exist. A note that is younger than a day may be of a run
+/* Whether a note is about a run that does not exist. One that is younger than a day may be of a run
  * that has not begun. */
+static bool
+starters_is_left(void *context, int directory, const char *name, const struct stat *status)
+{
+	(void)directory;
+	return id_valid(name, strlen(name)) && sweep_age(status) >= SWEEP_DAY &&
+	    start_look(context, name) == START_FAILED;
+}
+
 static void
 starters_sweep(const struct storage *s, const char *directory)
 {
-	char *mark = path_join(directory, SWEPT);
-	int fd = file_open_plain(mark, O_WRONLY | O_CREAT, 0600);
-	const struct dirent *found;
-	struct stat status;
-	DIR *names;
+	int fd = file_open_plain(directory, O_RDONLY | O_DIRECTORY, 0);
 
-	free(mark);
-	if (fd == -1 || fstat(fd, &status) != 0 || (age_of(&status) >= 0 && age_of(&status) < DAY)) {
-		file_close(&fd);
-		return;
-	}
-	futimens(fd, NULL);
+	if (fd != -1)
+		sweep_daily(fd, NOTES_AGE, starters_is_left, (void *)s);
 	file_close(&fd);
-	names = opendir(directory);
-	while (names != NULL && (found = readdir(names)) != NULL)
-		if (id_valid(found->d_name, strlen(found->d_name)) &&
-		    fstatat(dirfd(names), found->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    age_of(&status) >= DAY && start_look(s, found->d_name) == START_FAILED)
-			unlinkat(dirfd(names), found->d_name, 0);
-	if (names != NULL)
-		closedir(names);
 }
 
 int

@@ -225,12 +225,12 @@ add_waiting(struct attention *a, const struct summary *run, const char *path)
 		return;
 	}
 	open = add_waits(a, run, path);
-	if (run->child || due_read(&due, a->storage, run->run_id, false, &ignored) != 0 || !due.ready)
+	if (run->child || due_read(&due, a->storage, run->run_id, false, &ignored) != 0 || !due.came)
 		return;
 	resumes_read_failures(a->storage, run->run_id, &f);
 	free(f.message);
 	if (open == 0 || (due.by_itself && f.count > 0))
-		add_ready(a, run, due.by_itself);
+		add_ready(a, run, due.by_itself && due.ready);
 }
 
 /* ---- other runs ---- */

@@ -103,7 +103,6 @@ main(int argc, char **argv)
 	struct findings f = { NULL, 0, 0 };
 	struct demands d = { NULL, 0, NULL };
 	struct buffer out = BUFFER_INIT;
-	struct error err = ERROR_INIT;
 	struct options o;
 	struct asked asked = { NULL };
 	int status;
@@ -111,21 +110,8 @@ main(int argc, char **argv)
 	program_begin();
 	options_begin(&o, options, argc, argv);
 	options_bind(&o, &asked);
-	switch (options_next(&o, &err)) {
-	case OPTION_END:
-		break;
-	case OPTION_HELP:
-		options_help(stdout, "awf doctor [options]\n", options, OPTION_HELP);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(VERSION_PROGRAM));
-	case OPTION_WORD:
-		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
-		return program_fail(PROGRAM, &err);
-	default:
-		return program_fail(PROGRAM, &err);
-	}
-
+	if (!program_read_options(PROGRAM, VERSION_PROGRAM, "awf doctor [options]\n", &o, &status))
+		return status;
 	signal(SIGPIPE, SIG_IGN);
 	descendants_adopt();
 	if (asked.name != NULL) {

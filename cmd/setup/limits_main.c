@@ -192,21 +192,12 @@ main(int argc, char **argv)
 	struct report r = { .sums = NULL };
 	struct error err = ERROR_INIT;
 	struct options o;
-	int failed, id;
+	int failed, status;
 
 	program_begin();
 	options_begin(&o, options, argc, argv);
-	id = options_next(&o, &err);
-	if (id == OPTION_HELP) {
-		options_help(stdout, "awf limits [options]\n", options, OPTION_HELP);
-		return program_end(PROGRAM, STATUS_OK);
-	}
-	if (id == OPTION_VERSION)
-		return program_end(PROGRAM, program_version(VERSION_PROGRAM));
-	if (id == OPTION_WORD)
-		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
-	if (id != OPTION_END)
-		return program_fail(PROGRAM, &err);
+	if (!program_read_options(PROGRAM, VERSION_PROGRAM, "awf limits [options]\n", &o, &status))
+		return status;
 	r.json = (o.said & OPTION_SAID(OPT_JSON)) != 0;
 	failed = storage_locate(&r.storage, &err) != 0 || limits_file_read(&r.file, &err) != 0 ||
 	    day_read(r.storage.root, &r.sums, &r.count, &err) != 0 || add_rates(&r, &err) != 0;

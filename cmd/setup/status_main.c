@@ -314,20 +314,8 @@ main(int argc, char **argv)
 
 	program_begin();
 	options_begin(&o, options, argc, argv);
-	switch (options_next(&o, &err)) {
-	case OPTION_END:
-		break;
-	case OPTION_HELP:
-		options_help(stdout, "awf status [options]\n", options, OPTION_HELP);
-		return program_end(PROGRAM, STATUS_OK);
-	case OPTION_VERSION:
-		return program_end(PROGRAM, program_version(VERSION_PROGRAM));
-	case OPTION_WORD:
-		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
-		return program_fail(PROGRAM, &err);
-	default:
-		return program_fail(PROGRAM, &err);
-	}
+	if (!program_read_options(PROGRAM, VERSION_PROGRAM, "awf status [options]\n", &o, &status))
+		return status;
 	l.today = l.now - l.now % DAY;
 	if (storage_locate(&l.storage, &err) != 0)
 		return program_fail(PROGRAM, &err);

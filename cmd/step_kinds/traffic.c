@@ -250,7 +250,7 @@ traffic_likely(const struct traffic *t, struct span request)
 
 		if (t->list[i].used)
 			continue;
-		if (recorded.len == path.len && memcmp(recorded.at, path.at, path.len) == 0)
+		if (span_same(recorded, path))
 			return &t->list[i];
 		if (other == NULL)
 			other = &t->list[i];
@@ -277,7 +277,7 @@ traffic_differs(const struct traffic *t, struct span request, struct buffer *out
 	}
 	recorded = traffic_request(x->asked);
 	was = span_member(recorded, KEY_PATH);
-	if (was.len != path.len || memcmp(was.at, path.at, was.len) != 0) {
+	if (!span_same(was, path)) {
 		buffer_text(out, "; the next of the record is ");
 		span_decode(span_member(recorded, KEY_METHOD), out);
 		buffer_byte(out, ' ');

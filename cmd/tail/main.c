@@ -964,8 +964,10 @@ write_session(const struct tail *t, const char *name, const struct session *s, s
 		buffer_byte(out, '\n');
 		return;
 	}
-	if (last->at != NULL && clock_parse(last->at, 0, &at) == 0 && clock_local(at, &local) == 0)
+	if (last->at != NULL && clock_parse(last->at, 0, &at) == 0) {
+		clock_local(at, &local);
 		strftime(when, sizeof when, "%Y-%m-%d %H:%M:%S", &local);
+	}
 	buffer_format(out, "%-20s  %5zu  %-19s  %-8s  ", name, s->count, when,
 	    storage_short_id(&t->storage, last->run_id, id));
 	text_visible(out, last->agent != NULL ? last->agent : "", last->agent != NULL ? strlen(last->agent) : 0, 0);

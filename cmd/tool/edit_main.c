@@ -108,7 +108,7 @@ edit_find_similar_line(const struct edit *e)
 		if (lf == NULL)
 			lf = end;
 		line = span_trim(span_of(at, (size_t)(lf - at)));
-		if (line.len == wanted.len && memcmp(line.at, wanted.at, line.len) == 0)
+		if (span_same(line, wanted))
 			return number;
 	}
 	return 0;

@@ -111,6 +111,13 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 	free(awf_run);
 }
 
+/* When a run that could not be resumed so often is tried again; 0: not any more. */
+static int64_t
+resumer_next_try(long long count)
+{
+	return count < FAILURES_TRIED ? clock_wall() + (RESUME_PAUSE_MS * 1000 << (3 * count - 3)) : 0;
+}
+
 /* The run could not be resumed: notes why, and when to try again. */
 static void
 resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
@@ -127,17 +134,12 @@ resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
 	last_words(buffer_string(&text), text.len, &words);
 	if (words.len == 0)
 		buffer_format(&words, "awf-run ended with status %d", exit_code);
-	resumes_read_failures(r->spec->storage, c->run_id, &f);
-	free(f.message);
-	f.message = words.data;
-	f.count++;
-	f.next = 0;
-	if (f.count < FAILURES_TRIED)
-		f.next = clock_wall() + (RESUME_PAUSE_MS * 1000 << (3 * f.count - 3));
-	if (resumes_write_failures(r->spec->storage, c->run_id, &f, &err) == -1)
+	if (resumes_add_failure(r->spec->storage, c->run_id, buffer_string(&words), resumer_next_try, &f,
+	    &err) == -1)
 		r->spec->warn(&err);
 	c->again = f.next;
 	r->spec->told(c->run_id, f.message);
+	free(f.message);
 	buffer_free(&words);
 	buffer_free(&text);
 }
@@ -186,6 +188,18 @@ clock_is_set(int64_t now, int64_t changed)
 	return now + SECOND >= changed;
 }
 
+/* Whether there is no such run any more; what cannot be looked at may be there. */
+static bool
+transcript_is_gone(const struct storage *s, const char *run_id)
+{
+	char *path = storage_transcript(s, run_id);
+	struct stat status;
+	const bool gone = stat(path, &status) == -1 && errno == ENOENT;
+
+	free(path);
+	return gone;
+}
+
 /* Looks whether the run is due, and starts it. */
 static void
 resumer_look_at(struct resumer *r, struct candidate *c, int64_t changed)
@@ -194,16 +208,22 @@ resumer_look_at(struct resumer *r, struct candidate *c, int64_t changed)
 	struct resume_failures f;
 	struct error err;
 	struct due due;
+	bool news;
 
 	if (!clock_is_set(now, changed)) {
 		c->again = now + SECOND;
 		return;
 	}
+	news = c->changed != changed;
 	c->changed = changed;
 	c->again = 0;
 	if (due_read(&due, r->spec->storage, c->run_id, false, &err) == -1) {
-		r->spec->warn(&err);
-		resumes_remove(r->spec->storage, c->run_id); /* there is no such run any more */
+		if (news)
+			r->spec->warn(&err);
+		if (transcript_is_gone(r->spec->storage, c->run_id))
+			resumes_remove(r->spec->storage, c->run_id);
+		else
+			c->again = now + RESUME_LOOK_MS * 1000;
 		return;
 	}
 	if (!due.waits) {
@@ -286,6 +306,8 @@ resumer_wait(struct resumer *r)
 {
 	struct pollfd *fds = memory_zero(r->count + 3, sizeof *fds);
 	int64_t now = clock_wall(), wait = RESUME_LOOK_MS;
+	/* Who is due while there is no room is looked at when one of the others has ended. */
+	const bool room = count_running(r) < r->spec->most;
 	struct error ignored;
 	bool alone;
 
@@ -296,7 +318,7 @@ resumer_wait(struct resumer *r)
 		int64_t left = (c->again - now) / 1000 + 1;
 
 		fds[i + 3] = (struct pollfd){ c->pid != 0 ? c->ended_fd : -1, POLLIN, 0 };
-		if (c->pid == 0 && c->again != 0 && left < wait)
+		if (c->pid == 0 && c->again != 0 && room && left < wait)
 			wait = left > 1 ? left : 1;
 	}
 	if (r->watch.fd == -1 && wait > JOB_LOOK_MS)

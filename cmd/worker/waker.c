@@ -21,29 +21,52 @@ waking_find(struct waker *w, const char *run_id)
 	return &w->list[w->count++];
 }
 
+/* The size of the transcript; -1: there is none. */
+static int64_t
+waking_size(const struct waking *k, const struct storage *s)
+{
+	char *path = storage_transcript(s, k->run_id);
+	struct stat status;
+	const int64_t size = stat(path, &status) == 0 ? status.st_size : -1;
+
+	free(path);
+	return size;
+}
+
 /* Whether the run is to be resumed now. */
 static bool
 waking_is_due(struct waking *k, const struct storage *s)
 {
-	char *path = storage_transcript(s, k->run_id);
+	const int64_t size = waking_size(k, s);
 	const bool timed = k->next != 0 && clock_wall() >= k->next;
-	struct stat status;
 	struct error ignored;
 	struct due due;
-	bool is = false;
 
 	k->there = true;
-	if (stat(path, &status) == 0 && (status.st_size != k->size || (timed && !k->woken))) {
-		k->woken = k->woken && status.st_size == k->size;
-		k->size = status.st_size;
+	if (size != -1 && (size != k->size || (timed && !k->due))) {
+		k->woken = k->woken && size == k->size;
 		if (due_read(&due, s, k->run_id, false, &ignored) == 0) {
+			k->size = size;
 			k->next = due.next;
-			is = due.waits && due.ready && !k->woken;
+			k->due = due.waits && due.ready;
 		}
-		k->woken |= is;
 	}
-	free(path);
-	return is;
+	return size != -1 && k->due && !k->woken;
+}
+
+/* Forgets jobs that do not wait any more, but for those that were moved and are not resumed yet: they may
+ * come back. */
+static void
+waker_forget_gone(struct waker *w, const struct storage *s)
+{
+	for (size_t i = 0; i < w->count;) {
+		const struct waking *k = &w->list[i];
+
+		if (k->there || (k->woken && waking_size(k, s) == k->size))
+			i++;
+		else
+			w->list[i] = w->list[--w->count];
+	}
 }
 
 int
@@ -54,10 +77,17 @@ waker_look(struct waker *w, const struct spool *spool, const struct storage *s, 
 	int failed = waiting_jobs(spool, &jobs, &count, err);
 
 	for (size_t i = 0; i < w->count; i++)
-		w->list[i].there = false;
-	for (size_t i = 0; failed == 0 && i < count; i++)
-		if (waking_is_due(waking_find(w, jobs[i].run_id), s) && job_wake(spool, jobs[i].name, err) == -1)
+		w->list[i].there = failed != 0;
+	for (size_t i = 0; failed == 0 && i < count; i++) {
+		struct waking *k = waking_find(w, jobs[i].run_id);
+		int moved = waking_is_due(k, s) ? job_wake(spool, jobs[i].name, err) : 0;
+
+		k->woken |= moved == 1;
+		if (moved == -1)
 			failed = -1;
+	}
+	if (failed == 0)
+		waker_forget_gone(w, s);
 	waiting_jobs_free(jobs, count);
 	return failed == 0 ? (int)count : -1;
 }

@@ -17,7 +17,10 @@ struct waking {
 	char run_id[ID_SIZE];
 	int64_t size;            /* of the transcript, when it was read */
 	int64_t next;            /* the next time that the run waits for, µs since 1970; 0: none */
-	bool woken;              /* its run could not be resumed: not again until the transcript grows */
+	bool due;                /* something that it waits for has come; if its job cannot be moved, as
+	                            another of that name runs, that is tried again */
+	bool woken;              /* its job was moved: not again until the transcript grows, as its run
+	                            could not be resumed */
 	bool there;
 };
 

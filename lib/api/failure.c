@@ -290,7 +290,7 @@ rule_category(struct span rules, struct span object, const char *message, long s
 			struct span one = wanted == NULL ? code : span_of(wanted, strlen(wanted));
 			struct span other = got == NULL ? said : span_of(got, strlen(got));
 
-			fits = one.len == other.len && one.len > 0 && memcmp(one.at, other.at, one.len) == 0;
+			fits = one.len > 0 && span_same(one, other);
 		}
 		if (fits)
 			found = error_from_name(is, strlen(is));

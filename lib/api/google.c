@@ -77,8 +77,7 @@ google_read_special_part(struct block *b, struct span part, struct span type)
 	block_keep_as(b, "type", type);
 	for (struct span_walk member = span_walk(part); span_next(&member);)
 		if (!span_is(member.key, "thoughtSignature") &&
-		    !(placed && member.key.len == type.len &&
-		    memcmp(member.key.at, type.at, type.len) == 0))
+		    !(placed && span_same(member.key, type)))
 			block_keep(b, member.key, member.value);
 	b->api = API;
 	google_read_signature(b, part);

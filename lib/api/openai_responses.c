@@ -444,7 +444,7 @@ responses_take_signatures(struct message *m, struct span output)
 			if (b->type == BLOCK_THINKING && b->signature.len == 0) {
 				struct span own = span_member(span_of(object.data, object.len), "id");
 
-				if (own.len == id.len && memcmp(own.at, id.at, id.len) == 0)
+				if (span_same(own, id))
 					span_decode(encrypted, &b->signature);
 			}
 			buffer_free(&object);

@@ -59,8 +59,8 @@ decision_edit(const struct data *original, const char *bytes, size_t len, struct
 	else if (edited->json.len == 0)
 		return -1;
 	/* Editors add an LF at the end of the last line; that is no change. */
-	return edited->base64 != original->base64 || edited->json.len != was.len ||
-	    memcmp(edited->json.data, was.at, was.len) != 0;
+	return edited->base64 != original->base64 ||
+	    !span_same(span_of(edited->json.data, edited->json.len), was);
 }
 
 void
@@ -337,8 +337,7 @@ undecided_input(struct undecided *u, const struct waiting *at, struct data *data
 static bool
 is_same_data(const struct data *data, struct span recorded)
 {
-	return recorded.at != NULL && data->json.len == recorded.len &&
-	    memcmp(data->json.data, recorded.at, recorded.len) == 0;
+	return recorded.at != NULL && span_same(span_of(data->json.data, data->json.len), recorded);
 }
 
 /* Whether the given texts lack a final LF in the same places as the recorded ones. */
@@ -355,7 +354,7 @@ is_same_form(const struct results *results, struct span payload)
 	results_write(results, &w);
 	writer_object_end(&w);
 	now = span_member(span_of(text.data, text.len), KEY_NO_NEWLINE);
-	same = now.len == recorded.len && (now.len == 0 || memcmp(now.at, recorded.at, now.len) == 0);
+	same = span_same(now, recorded);
 	buffer_free(&text);
 	return same;
 }

@@ -4,8 +4,10 @@
  */
 #include "decide/due.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "model/model.h"
@@ -19,6 +21,8 @@
 struct reading {
 	struct due *due;
 	bool waiting;        /* the last attempt has ended as waiting */
+	int64_t began;       /* the last attempt */
+	int64_t since;       /* when the last one began that has ended, and was not killed */
 };
 
 static int
@@ -30,9 +34,11 @@ due_read_event(void *context, const struct placed *placed, struct error *err)
 	(void)err;
 	if (event->type == EVENT_RUN_STARTED) {
 		r->waiting = false;
+		r->began = event_wall(event);
 		r->due->by_itself |= span_is(span_member(event->payload, KEY_RESUME), RESUME_AUTO);
 	} else if (event->type == EVENT_RUN_COMPLETED) {
 		r->waiting = span_is(span_member(event->payload, KEY_STATUS), view_words[VIEW_WAITING].text);
+		r->since = r->began;
 	}
 	return 0;
 }
@@ -44,8 +50,43 @@ take_next(struct due *d, int64_t time)
 		d->next = time;
 }
 
+/* Nothing waits in a run without a record: it keeps none, or was removed. */
+static bool
+is_recorded(const struct storage *s, const char *run_id)
+{
+	char *path = storage_transcript(s, run_id);
+	const bool is = access(path, F_OK) == 0 || errno != ENOENT;
+
+	free(path);
+	return is;
+}
+
+/* When a decision came; 0: that cannot be read. */
+static int64_t
+time_of_decision(const char *path, struct event_place place)
+{
+	struct buffer line = BUFFER_INIT;
+	struct error ignored;
+	struct event_view event;
+	int64_t time = 0;
+
+	if (event_load(path, place, &line, &ignored) == 0 && event_view(line.data, line.len, &event) == 0)
+		time = event_wall(&event);
+	buffer_free(&line);
+	return time;
+}
+
+/* Something has come at this time. */
+static void
+due_note(struct due *d, int64_t time, int64_t since)
+{
+	d->came = true;
+	d->ready |= time >= since;
+}
+
+/* since: what came before has not helped an attempt of a run around that began since. */
 static int
-read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth,
+read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth, int64_t since,
     struct error *err)
 {
 	char *path = storage_transcript(s, run_id);
@@ -59,6 +100,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 	m.watch = due_read_event;
 	m.context = &r;
 	failed = model_read_file(&m, path, err);
+	since = r.since > since ? r.since : since;
 	d->attempt = m.attempt;
 	d->ended = m.ended;
 	d->waits = failed == 0 && (m.ended ? r.waiting : told_state_only_waited(&m)) &&
@@ -67,18 +109,22 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 		const struct waiting *at = &m.waits.list[i];
 
 		if (at->over) {
-			d->ready |= at->decision.length > 0 && !at->used;
+			if (at->decision.length > 0 && !at->used)
+				due_note(d, time_of_decision(path, at->decision), since);
+		} else if (at->deadline != 0 && at->deadline <= now) {
+			due_note(d, at->deadline, since);
 		} else {
-			d->ready |= at->deadline != 0 && at->deadline <= now;
 			take_next(d, at->deadline);
 		}
 	}
 	for (const struct model_call *c = m.first_of_attempt; d->waits && failed == 0 && c != NULL; c = c->next) {
 		struct due inside;
 
-		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST)
+		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST ||
+		    !is_recorded(s, c->rare->child_run_id))
 			continue;
-		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, err);
+		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, since, err);
+		d->came |= inside.came;
 		d->ready |= inside.ready;
 		take_next(d, inside.next);
 	}
@@ -90,7 +136,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 int
 due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err)
 {
-	return read_inside(d, s, run_id, own, 0, err);
+	return read_inside(d, s, run_id, own, 0, 0, err);
 }
 
 void

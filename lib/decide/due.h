@@ -1,6 +1,6 @@
 /*
  * What a run that waits waits for, and whether it has come: a decision, a result, or a time. Such a
- * run is due: a further attempt would go on.
+ * run is due.
  */
 #ifndef AWF_DECIDE_DUE_H
 #define AWF_DECIDE_DUE_H
@@ -15,9 +15,10 @@ struct due {
 	bool waits;          /* the run has ended as one that waits, or was killed while it did
 	                        nothing else */
 	bool by_itself;      /* it may be resumed without anybody's doing (awf-run --auto-resume) */
-	bool ready;          /* (waits) something that it waits for has come, and no attempt has
-	                        begun since */
-	int64_t next;        /* (waits) the next time that it waits for, µs since 1970; 0: none */
+	bool came;           /* (waits) something that it waits for has come, and was not used yet */
+	bool ready;          /* the same, and no attempt that has begun since has ended: a further one
+	                        would go on */
+	int64_t next;        /* (waits) the next time that is to come, µs since 1970; 0: none */
 	int64_t attempt;     /* the last one */
 	bool ended;          /* it has an end */
 };

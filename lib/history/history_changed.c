@@ -24,7 +24,7 @@ add_input(struct buffer *out, struct span now, const struct recalled_event *star
 
 	if (recorded.at == NULL && before->line.len > 0)
 		recorded = span_member(before->view.payload, KEY_RESULT);
-	if (now.at != NULL && recorded.at != NULL && now.len == recorded.len && memcmp(now.at, recorded.at, now.len) == 0) {
+	if (now.at != NULL && span_same(now, recorded)) {
 		buffer_text(out, "its attachments are others than the recorded ones");
 		return;
 	}

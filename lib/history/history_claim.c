@@ -13,10 +13,10 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "model/model.h"
 #include "model/waiting.h"
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
+#include "transcript/reader.h"
 
 #define OWN_WAIT_MS 300 /* for each difference, up to OWN_DIFFERENCES_MOST */
 #define OWN_DIFFERENCES_MOST 4
@@ -470,28 +470,13 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 
 /* ---- decisions while the attempt runs ---- */
 
-struct decision_search {
-	struct history *history;
-	struct recalled *recalled;
-	int64_t first;               /* offset of the first decision about any call; -1: none */
-};
-
+/* Takes over the decision in a line, if it is about this call: 1, the call does not wait any more; 0;
+ * -1. */
 static int
-history_read_decision(void *context, const struct placed *placed, struct error *err)
+history_take_decision(struct history *h, struct recalled *r, const struct place *place, struct error *err)
 {
-	struct decision_search *s = context;
-	struct recalled *r = s->recalled;
-	const struct place place = { placed->place.offset, placed->place.length,
-		s->history->records[r->record].completed.source };
-
-	if (!event_decides(placed->event))
-		return 0;
-	if (s->first == -1)
-		s->first = (int64_t)placed->place.offset;
-	if (!span_is(placed->event->parent_event_id, r->completed.id))
-		return 0;
 	recalled_event_free(&r->completed);
-	if (history_line(s->history, &place, &r->completed, err) != 0)
+	if (history_line(h, place, &r->completed, err) != 0)
 		return -1;
 	if (waiting_of(&r->completed.view) != WAITING_NOTHING)
 		return 0;
@@ -508,24 +493,39 @@ decided_since(void *history, struct recalled *r, struct error *err)
 	struct history *h = history;
 	const size_t number = h->records[r->record].completed.source;
 	const struct index_source *source = &h->sources[number];
-	struct decision_search search = { h, r, -1 };
-	struct model m;
-	int decided;
+	int64_t first = -1;  /* decision about any call */
+	struct event_view event;
+	struct event_head head;
+	struct reader reader;
+	const char *line;
+	int decided = 0, got;
+	size_t len;
 
 	if (h->undecided.source != number || h->undecided.until < (int64_t)source->size) {
 		h->undecided.source = number;
 		h->undecided.until = (int64_t)source->size;
 	}
-	model_begin(&m, MODEL_LIVE);
-	m.position = h->undecided.until;
-	m.watch = history_read_decision;
-	m.context = &search;
-	decided = model_read_file(&m, h->text + source->path, err);
-	if (search.first != -1)
-		h->undecided.until = search.first;
+	if (reader_open(&reader, h->text + source->path, err) != 0)
+		return -1;
+	reader_seek(&reader, h->undecided.until);
+	while (decided == 0 && (got = reader_next(&reader, &line, &len, err)) != 0) {
+		const struct place place = { reader.line_start, (uint32_t)len, (uint32_t)number };
+
+		if (got == -1) {
+			decided = -1;
+		} else if (event_peek(line, len, &head) == 0 && head.type == EVENT_STEP_COMPLETED &&
+		    event_view(line, len, &event) == 0 && event_decides(&event)) {
+			if (first == -1)
+				first = reader.line_start;
+			if (span_is(event.parent_event_id, r->completed.id))
+				decided = history_take_decision(h, r, &place, err);
+		}
+	}
+	if (first != -1)
+		h->undecided.until = first;
 	else if (decided == 0)
-		h->undecided.until = m.position;
-	model_free(&m);
+		h->undecided.until = reader.position;
+	reader_close(&reader);
 	return decided;
 }
 

@@ -97,12 +97,6 @@ split_words(const struct buffer *text, size_t *count)
 	return words;
 }
 
-static bool
-same_word(struct span a, struct span b)
-{
-	return a.len == b.len && memcmp(a.at, b.at, a.len) == 0;
-}
-
 /* Adds where a differs from b. If they have another number of words: all between what is the same
  * at the beginning and at the end. */
 static void
@@ -112,12 +106,12 @@ add_words(struct differences *d, const struct buffer *a, const struct buffer *b,
 	struct span *words = split_words(a, &count), *others = split_words(b, &other);
 
 	most = count < other ? count : other;
-	while (before < most && same_word(words[before], others[before]))
+	while (before < most && span_same(words[before], others[before]))
 		before++;
-	while (behind < most - before && same_word(words[count - 1 - behind], others[other - 1 - behind]))
+	while (behind < most - before && span_same(words[count - 1 - behind], others[other - 1 - behind]))
 		behind++;
 	for (size_t i = before; count == other && i < count - behind; i++)
-		if (!same_word(words[i], others[i]))
+		if (!span_same(words[i], others[i]))
 			add_difference(d, base + 2 * i + 1);
 	for (size_t i = 2 * before; count != other && i <= 2 * (count - behind); i++)
 		add_difference(d, base + i);

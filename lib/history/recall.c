@@ -185,7 +185,7 @@ is_tool_call(const struct recalled_event *e, const struct recall_tool *tool)
 	return e->view.type == EVENT_TOOL_CALL && is_fidelity(e, "router") &&
 	    span_is(span_member(payload, KEY_CALL_ID), tool->call_id) &&
 	    span_is(span_member(payload, KEY_NAME), tool->name) &&
-	    input.len == tool->input.len && memcmp(input.at, tool->input.at, input.len) == 0;
+	    span_same(input, tool->input);
 }
 
 static bool

@@ -106,6 +106,9 @@ struct span_walk span_walk(struct span container);
 /* False after the last one: then neither key nor value is set. */
 bool span_next(struct span_walk *w);
 
+/* Whether both are the same bytes: nothing is decoded, and one that is not there is like an empty one. */
+bool span_same(struct span a, struct span b);
+
 /* Functions for strings: value is the token with its quotes. */
 bool span_is(struct span value, const char *text); /* equal when decoded */
 /* The text in the list, which ends with NULL, that equals the string; NULL if none does. */

@@ -169,6 +169,12 @@ has_escape(struct span text)
 	return memchr(text.at, '\\', text.len) != NULL;
 }
 
+bool
+span_same(struct span a, struct span b)
+{
+	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
+}
+
 static bool
 span_equals_text(struct span value, const char *text, size_t len)
 {

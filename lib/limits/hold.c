@@ -6,6 +6,8 @@
  */
 #include "limits/hold.h"
 
+#include <stddef.h>
+
 #define FEW 8               /* calls after which a refusal shows that the interval is far too short */
 #define STRAIN_CALM 5       /* up to which a last try is made, */
 #define STRAIN_SLOWS 20     /* from which on the interval gets longer, */
@@ -339,4 +341,16 @@ hold_answered(struct hold *h, int64_t sent, int64_t now)
 		return;
 	hold_look_at_part(h, now);
 	hold_go_faster(h, since, before, now);
+}
+
+bool
+hold_is_forgotten(const struct hold *h, int64_t now)
+{
+	const int64_t times[] = { atomic_load(&h->until), atomic_load(&h->held), atomic_load(&h->changed),
+		atomic_load(&h->shortened), atomic_load(&h->counted_at), atomic_load(&h->tried) };
+	int64_t latest = 0;
+
+	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
+		latest = greatest(latest, times[i]);
+	return latest > now + HOLD_MOST_MS || latest + HOLD_FORGOTTEN_MS < now;
 }

@@ -40,6 +40,7 @@
 #define HOLD_FIRST_MS 50
 #define HOLD_LEAST_US 2000
 #define HOLD_PASS_MS 5
+#define HOLD_FORGOTTEN_MS ((int64_t)10 * 60 * 1000) /* after its last change */
 
 struct hold {
 	_Atomic int64_t until;     /* nothing is sent before, ms */
@@ -79,5 +80,8 @@ int64_t hold_left(const struct hold *h, int64_t now);
 void hold_refused(struct hold *h, int64_t sent, int64_t wait_ms, int64_t now);
 /* A call that was sent then was answered. */
 void hold_answered(struct hold *h, int64_t sent, int64_t now);
+/* Whether it says nothing any more about the server: its last change is long ago, or it has times of
+ * another clock, as one of an earlier boot. */
+bool hold_is_forgotten(const struct hold *h, int64_t now);
 
 #endif

@@ -103,8 +103,7 @@ tool_approval_check_edit(const char *call, struct span data, struct span edited,
 	struct tool_approval was, is;
 
 	if (!tool_approval_read(call, data, &was) || (tool_approval_read(call, edited, &is) &&
-	    was.tool.len == is.tool.len && memcmp(was.tool.at, is.tool.at, was.tool.len) == 0 &&
-	    was.rule.len == is.rule.len && memcmp(was.rule.at, is.rule.at, was.rule.len) == 0))
+	    span_same(was.tool, is.tool) && span_same(was.rule, is.rule)))
 		return 0;
 	return error_set(err, ERROR_INVALID_INPUT, call, "is the approval of a tool's call: of its tool, input, rule and "
 	    "always only input and always can be edited, and all have to be there");

@@ -5,7 +5,6 @@
  */
 #include "providers/held.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +19,7 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "io/file.h"
+#include "io/sweep.h"
 #include "proc/provider_variables.h"
 #include "providers/endpoint.h"
 #include "storage/run.h"
@@ -27,7 +27,7 @@
 #define HELD_DIRECTORY "limits/.held"
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define BOOT_ID_SIZE 64
-#define FORGOTTEN_MS ((int64_t)10 * 60 * 1000) /* after its last change a file is not used any more */
+#define MAKES_MOST 100 /* files that others remove one after another */
 #define REASON "rate limit reached"
 
 static void
@@ -89,49 +89,87 @@ held_map(int fd)
 	return at == MAP_FAILED ? NULL : at;
 }
 
-/* Whether the file says nothing any more: what was refused is long ago. */
-static bool
-held_is_forgotten(const struct hold *h, int64_t now)
+static void
+held_unmap(struct hold **hold)
 {
-	const int64_t times[] = { h->until, h->held, h->changed, h->shortened, h->counted_at, h->tried };
-	int64_t latest = 0;
-
-	for (size_t i = 0; i < sizeof times / sizeof *times; i++)
-		if (times[i] > latest)
-			latest = times[i];
-	return latest != 0 && latest + FORGOTTEN_MS < now;
+	if (*hold != NULL)
+		munmap(*hold, sizeof **hold);
+	*hold = NULL;
 }
 
-/* Opens the file of a call; make: it is made if it is not there. NULL. */
-static struct hold *
-held_open(const struct provider *client, const char *model, bool make)
+/* Opens the directory of the files. -1: there is none. */
+static int
+held_open_directory(const struct provider *client, bool make)
 {
-	char *path, name[DIGEST_SIZE];
-	struct hold *hold = NULL;
+	char *path;
 	struct error ignored;
-	int directory, fd;
+	int directory;
 
 	if (client->run == NULL || client->run->storage.root == NULL)
-		return NULL;
+		return -1;
 	path = path_join(client->run->storage.root, HELD_DIRECTORY);
 	if (make)
 		directory_make(path, 0700, &ignored);
 	directory = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	free(path);
-	if (directory == -1)
-		return NULL;
-	held_name(client, model, name);
-	fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | (make ? O_CREAT : 0), 0600);
-	if (fd != -1 && (!make || posix_fallocate(fd, 0, sizeof *hold) == 0))
-		hold = held_map(fd);
-	if (hold != NULL && !make && held_is_forgotten(hold, clock_monotonic())) {
-		munmap(hold, sizeof *hold);
-		hold = NULL;
-		unlinkat(directory, name, 0);
-	}
+	return directory;
+}
+
+/* Maps a file that is there and counts; NULL. */
+static struct hold *
+held_find(int directory, const char *name)
+{
+	int fd = openat(directory, name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	struct hold *hold = held_map(fd);
+
+	if (hold != NULL && hold_is_forgotten(hold, clock_monotonic()))
+		held_unmap(&hold);
 	file_close(&fd);
-	close(directory);
 	return hold;
+}
+
+/* Whether a file counts no more, or is none. */
+static bool
+held_is_left(void *context, int directory, const char *name, const struct stat *status)
+{
+	struct hold *hold = held_find(directory, name);
+	const bool left = hold == NULL;
+
+	(void)context, (void)status;
+	held_unmap(&hold);
+	return left;
+}
+
+/* Records a refusal in the file that has the name now, which is made if there is none. A process that has
+ * judged the file before that may remove it: then it is made again. */
+static void
+held_refuse(const struct held *h, int64_t wait_ms)
+{
+	int directory = held_open_directory(h->client, true);
+	char name[DIGEST_SIZE];
+	struct hold *hold;
+	struct stat status;
+	bool removed = true;
+
+	if (directory == -1)
+		return;
+	held_name(h->client, h->model, name);
+	hold = held_find(directory, name);
+	if (hold == NULL)
+		sweep_files(directory, held_is_left, NULL);
+	for (int tries = 0; removed && tries < MAKES_MOST; tries++) {
+		int fd = openat(directory, name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+		held_unmap(&hold);
+		if (fd != -1 && posix_fallocate(fd, 0, sizeof *hold) == 0)
+			hold = held_map(fd);
+		if (hold != NULL)
+			hold_refused(hold, h->sent, wait_ms, clock_monotonic());
+		removed = hold != NULL && fstat(fd, &status) == 0 && status.st_nlink == 0;
+		file_close(&fd);
+	}
+	held_unmap(&hold);
+	close(directory);
 }
 
 /* ---- waiting ---- */
@@ -204,8 +242,7 @@ held_wait(struct hold *hold, const struct held_spec *spec, struct error *err)
 static void
 held_end(struct held *h)
 {
-	if (h->hold != NULL)
-		munmap(h->hold, sizeof *h->hold);
+	held_unmap(&h->hold);
 	free(h->model);
 	*h = (struct held){ .client = NULL };
 }
@@ -213,8 +250,15 @@ held_end(struct held *h)
 int
 held_enter(struct held *h, const struct held_spec *spec, struct error *err)
 {
+	int directory = held_open_directory(spec->client, false);
+	char name[DIGEST_SIZE];
+
 	*h = (struct held){ .client = spec->client, .model = memory_text(spec->model) };
-	h->hold = held_open(h->client, h->model, false);
+	if (directory != -1) {
+		held_name(h->client, h->model, name);
+		h->hold = held_find(directory, name);
+		close(directory);
+	}
 	if (h->hold != NULL && held_wait(h->hold, spec, err) == -1) {
 		held_end(h);
 		return -1;
@@ -228,10 +272,8 @@ held_leave(struct held *h, enum error_code code, int64_t wait_ms)
 {
 	if (h->client == NULL)
 		return;
-	if (h->hold == NULL && code == ERROR_RATE_LIMIT)
-		h->hold = held_open(h->client, h->model, true);
-	if (h->hold != NULL && code == ERROR_RATE_LIMIT)
-		hold_refused(h->hold, h->sent, wait_ms, clock_monotonic());
+	if (code == ERROR_RATE_LIMIT)
+		held_refuse(h, wait_ms);
 	else if (h->hold != NULL && code == ERROR_NONE)
 		hold_answered(h->hold, h->sent, clock_monotonic());
 	held_end(h);

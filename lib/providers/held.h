@@ -8,8 +8,11 @@
  * NAME is a MAC over provider, endpoint, model and the variables of the endpoint with their values.
  * Its key is the id of the system's boot: times are of that boot's clock, and after it nothing of a key
  * is in the name. The first call that is refused makes the file; in a storage in which none ever was, a
- * call costs one open(2) more. Ten minutes after its last change the file is not used any more. Where it
- * cannot be made, nobody is held.
+ * call costs one open(2) more. Where it cannot be made, nobody is held.
+ *
+ * hold_is_forgotten() alone says when a file counts no more. Who makes one removes all of those first,
+ * so that no more are left than have been in use within minutes, of whichever boot. Each refusal goes
+ * to the file that has the name then, also if the call has mapped an earlier one.
  */
 #ifndef AWF_PROVIDERS_HELD_H
 #define AWF_PROVIDERS_HELD_H

@@ -120,8 +120,7 @@ known_end_defined(struct span ends, struct span word)
 	char reason[32];
 
 	for (struct span_walk end = span_walk(ends); span_next(&end);)
-		if (end.key.len == word.len && memcmp(end.key.at, word.at, word.len) == 0 &&
-		    span_copy(end.value, reason, sizeof reason))
+		if (span_same(end.key, word) && span_copy(end.value, reason, sizeof reason))
 			return find_reason(reason, strlen(reason));
 	return NULL;
 }

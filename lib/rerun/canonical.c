@@ -284,18 +284,11 @@ struct sides {
 
 static bool canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *found);
 
-/* The same bytes: keys are compared without decoding. */
-static bool
-canonical_same_token(struct span a, struct span b)
-{
-	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
-}
-
 static bool
 has_member(struct span object, struct span key)
 {
 	for (struct span_walk member = span_walk(object); span_next(&member);)
-		if (canonical_same_token(member.key, key))
+		if (span_same(member.key, key))
 			return true;
 	return false;
 }
@@ -317,7 +310,7 @@ object_differs(struct sides s, struct buffer *pointer, struct sides *found)
 
 	/* After the last member the key's .at is NULL. */
 	while (span_next(&first), span_next(&second), first.key.at &&
-	    canonical_same_token(first.key, second.key)) {
+	    span_same(first.key, second.key)) {
 		pointer_append(pointer, first.key);
 		if (canonical_find_difference((struct sides){ first.value, second.value }, pointer,
 		    found))
@@ -364,7 +357,7 @@ canonical_find_difference(struct sides s, struct buffer *pointer, struct sides *
 {
 	char type = span_type(s.first);
 
-	if (s.first.at && s.second.at && canonical_same_token(s.first, s.second))
+	if (s.first.at && s.second.at && span_same(s.first, s.second))
 		return false;
 	*found = s;
 	if (type != span_type(s.second))
@@ -486,7 +479,7 @@ compare_event(struct difference *d, enum difference_kind alone, struct canonical
 		return -1;
 	here = span_of(c->bytes.data, c->bytes.len);
 	there = span_of(bytes.data, bytes.len);
-	differ = !canonical_same_token(here, there);
+	differ = !span_same(here, there);
 	if (differ && alone == DIFFERENCE_FIRST_ONLY)
 		difference_values(d, here, there);
 	else if (differ)
@@ -508,7 +501,7 @@ canonical_compare(const char *first, const char *second, struct difference *d,
 	do {
 		got_a = canonical_next(&a, err);
 		got_b = got_a < 0 ? -1 : canonical_next(&b, err);
-	} while (got_a == 1 && got_b == 1 && canonical_same_token(span_of(a.bytes.data,
+	} while (got_a == 1 && got_b == 1 && span_same(span_of(a.bytes.data,
 	    a.bytes.len), span_of(b.bytes.data, b.bytes.len)));
 	if (got_a < 0 || got_b < 0)
 		differ = -1;

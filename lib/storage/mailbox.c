@@ -4,6 +4,7 @@
  */
 #include "storage/mailbox.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,10 +36,7 @@ word_free(struct word *w)
 char *
 mailbox_path(const struct storage *s, const char *run_id)
 {
-	char *directory = path_join(s->root, "mailboxes"), *path = path_join(directory, run_id);
-
-	free(directory);
-	return path;
+	return storage_file(s, "mailboxes", run_id);
 }
 
 static char *
@@ -50,7 +48,7 @@ closings_path(const struct storage *s, const char *run_id)
 	return path;
 }
 
-/* Opens and locks the file, made if need be, and cuts off a torn line. -1: *err. */
+/* Locks the open file, and cuts off a torn line. -1: it is closed; *err. */
 static int
 mailbox_lock(const char *path, int *fd, struct error *err)
 {
@@ -58,9 +56,6 @@ mailbox_lock(const char *path, int *fd, struct error *err)
 	struct stat status;
 	off_t size;
 
-	*fd = file_open_plain(path, O_RDWR | O_CREAT | O_APPEND, 0600);
-	if (*fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	if (lock_file_within(*fd, LOCK_MS) == -1 || fstat(*fd, &status) == -1) {
 		error_errno(err, ERROR_SYSTEM, path, "unable to lock");
 		file_close(fd);
@@ -136,14 +131,11 @@ is_closed(const struct buffer *lines, const char *started)
 static int
 append_word(const struct storage *s, const char *path, const struct word *word, struct error *err)
 {
-	char *directory = path_directory(path);
+	int fd = storage_open_file(s, path, O_RDWR | O_APPEND, err);
+	int failed = fd == -1 ? -1 : mailbox_lock(path, &fd, err);
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
-	int fd = -1, failed;
 
-	failed = storage_make_directory(directory, !s->disposable, err);
-	if (failed == 0)
-		failed = mailbox_lock(path, &fd, err);
 	if (failed == 0) {
 		writer_begin(&w, &line);
 		writer_object(&w);
@@ -160,7 +152,6 @@ append_word(const struct storage *s, const char *path, const struct word *word, 
 		failed = file_sync_name(path, err);
 	file_close(&fd);
 	buffer_free(&line);
-	free(directory);
 	return failed;
 }
 
@@ -170,14 +161,15 @@ mailbox_put(const struct storage *s, const char *run_id, const struct word *word
     struct error *err)
 {
 	char *path = mailbox_path(s, run_id), *closings = closings_path(s, run_id), started[ID_SIZE] = "";
-	char *directory = storage_run_directory(s, run_id);
 	struct buffer lines = BUFFER_INIT;
 	int64_t position = 0;
-	int fd = -1, failed = 0;
+	int fd = file_open_plain(closings, O_RDWR | O_CREAT | O_APPEND, 0600), failed = 0;
 
 	/* A run that does not work has no directory, and no call of it ends. */
-	if (access(directory, F_OK) == 0)
+	if (fd != -1)
 		failed = mailbox_lock(closings, &fd, err);
+	else if (errno != ENOENT)
+		failed = error_errno(err, ERROR_SYSTEM, closings, "unable to open");
 	if (failed == 0)
 		failed = check(context, started, err);
 	if (failed == 0 && fd != -1)
@@ -188,7 +180,6 @@ mailbox_put(const struct storage *s, const char *run_id, const struct word *word
 		failed = append_word(s, path, word, err);
 	file_close(&fd);
 	buffer_free(&lines);
-	free(directory);
 	free(closings);
 	free(path);
 	return failed;
@@ -273,7 +264,9 @@ mailbox_close(struct mailbox *m, const char *call, const char *started, struct e
 
 	if (m->path == NULL || m->closed)
 		return 0;
-	failed = mailbox_lock(m->closings, &fd, err);
+	fd = file_open_plain(m->closings, O_RDWR | O_CREAT | O_APPEND, 0600);
+	failed = fd != -1 ? mailbox_lock(m->closings, &fd, err) :
+	    error_errno(err, ERROR_SYSTEM, m->closings, "unable to open");
 	if (failed == 0)
 		failed = mailbox_read(m, call, err);
 	if (failed == 0 && m->count > 0) {
@@ -284,7 +277,7 @@ mailbox_close(struct mailbox *m, const char *call, const char *started, struct e
 		writer_member_string(&w, "ended", started);
 		writer_object_end(&w);
 		failed = write_line(fd, m->closings, &line, false, err);
-		m->closed = true;
+		m->closed = failed == 0;
 	}
 	file_close(&fd);
 	buffer_free(&line);

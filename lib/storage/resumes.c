@@ -16,34 +16,30 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 
+#define RESUMES "resumes"
 #define FAILURES_MOST 8192
+#define LOCK_MS 10000
 
 char *
 resumes_directory(const struct storage *s)
 {
-	return path_join(s->root, "resumes");
+	return path_join(s->root, RESUMES);
 }
 
 static char *
 resumes_path(const struct storage *s, const char *run_id)
 {
-	char *directory = resumes_directory(s), *path = path_join(directory, run_id);
-
-	free(directory);
-	return path;
+	return storage_file(s, RESUMES, run_id);
 }
 
 int
 resumes_add(const struct storage *s, const char *run_id, struct error *err)
 {
-	char *directory = resumes_directory(s), *path = resumes_path(s, run_id);
-	int failed = storage_make_directory(directory, !s->disposable, err), fd = -1;
+	char *path = resumes_path(s, run_id);
+	int fd = storage_open_file(s, path, O_WRONLY, err), failed = fd == -1 ? -1 : 0;
 
-	if (failed == 0 && (fd = file_open_plain(path, O_WRONLY | O_CREAT, 0600)) == -1)
-		failed = error_errno(err, ERROR_SYSTEM, path, "unable to make");
 	file_close(&fd);
 	free(path);
-	free(directory);
 	return failed;
 }
 
@@ -60,45 +56,58 @@ void
 resumes_tell(const struct storage *s, const char *run_id)
 {
 	char *path = resumes_path(s, run_id);
-	int fd = file_open_plain(path, O_WRONLY | O_TRUNC, 0);
+	int fd = file_open_plain(path, O_WRONLY, 0);
 
-	if (fd != -1)
+	if (fd != -1) {
+		lock_file_within(fd, LOCK_MS);
+		(void)!ftruncate(fd, 0);
 		(void)!futimens(fd, NULL); /* also if it was empty before */
+	}
 	file_close(&fd);
 	free(path);
+}
+
+static void
+resumes_parse_failures(const struct buffer *line, struct resume_failures *f)
+{
+	char text[CLOCK_TEXT_SIZE];
+	struct span all;
+	size_t bad;
+
+	*f = (struct resume_failures){ .count = 0 };
+	if (line->len == 0 || scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad) != NULL)
+		return;
+	all = span_trim(span_of(line->data, line->len));
+	if (span_integer(span_member(all, "failures"), &f->count) && f->count > 0)
+		f->message = span_text(span_member(all, "message"));
+	else
+		f->count = 0;
+	if (span_copy(span_member(all, "next"), text, sizeof text) && clock_parse(text, 0, &f->next) != 0)
+		f->next = 0;
 }
 
 void
 resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f)
 {
-	char *path = resumes_path(s, run_id), text[CLOCK_TEXT_SIZE];
+	char *path = resumes_path(s, run_id);
 	struct buffer line = BUFFER_INIT;
 	struct error none;
-	struct span all;
-	size_t bad;
 
-	*f = (struct resume_failures){ .count = 0 };
-	if (file_load(path, FAILURES_MOST, &line, &none) == 0 && line.len > 0 &&
-	    scan_within(line.data, line.len, SCAN_LINE_DEPTH, &bad) == NULL) {
-		all = span_trim(span_of(line.data, line.len));
-		if (span_integer(span_member(all, "failures"), &f->count))
-			f->message = span_text(span_member(all, "message"));
-		if (span_copy(span_member(all, "next"), text, sizeof text) &&
-		    clock_parse(text, 0, &f->next) != 0)
-			f->next = 0;
-	}
+	if (file_load(path, FAILURES_MOST, &line, &none) != 0)
+		buffer_clear(&line);
+	resumes_parse_failures(&line, f);
 	buffer_free(&line);
 	free(path);
 }
 
-int
-resumes_write_failures(const struct storage *s, const char *run_id, const struct resume_failures *f,
-    struct error *err)
+/* Replaces the line of the open file. */
+static int
+resumes_write_failures(int fd, const char *path, const struct resume_failures *f, struct error *err)
 {
-	char *path = resumes_path(s, run_id), text[CLOCK_TEXT_SIZE];
-	int fd = file_open_plain(path, O_WRONLY | O_TRUNC, 0), failed = 0;
 	struct buffer line = BUFFER_INIT;
+	char text[CLOCK_TEXT_SIZE];
 	struct writer w;
+	int failed = 0;
 
 	writer_begin(&w, &line);
 	writer_object(&w);
@@ -108,8 +117,28 @@ resumes_write_failures(const struct storage *s, const char *run_id, const struct
 	writer_member_string(&w, "message", f->message);
 	writer_object_end(&w);
 	buffer_byte(&line, '\n');
-	if (fd == -1 || file_write(fd, line.data, line.len) == -1)
+	if (ftruncate(fd, 0) == -1 || lseek(fd, 0, SEEK_SET) == -1 || file_write(fd, line.data, line.len) == -1)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write");
+	buffer_free(&line);
+	return failed;
+}
+
+int
+resumes_add_failure(const struct storage *s, const char *run_id, const char *message,
+    int64_t (*next)(long long count), struct resume_failures *f, struct error *err)
+{
+	char *path = resumes_path(s, run_id);
+	struct buffer line = BUFFER_INIT;
+	int fd = file_open_plain(path, O_RDWR, 0), failed = 0;
+
+	if (fd == -1 || lock_file_within(fd, LOCK_MS) == -1 || file_read(fd, &line, FAILURES_MOST) == -1)
+		failed = error_errno(err, ERROR_SYSTEM, path, "unable to read");
+	resumes_parse_failures(&line, f);
+	free(f->message);
+	f->message = memory_text(message);
+	f->next = next(++f->count);
+	if (failed == 0)
+		failed = resumes_write_failures(fd, path, f, err);
 	file_close(&fd);
 	buffer_free(&line);
 	free(path);

@@ -5,7 +5,8 @@
  *    resumes/<run-id>     empty, or one line of JSON: how often resuming the run has failed
  *
  * Whoever decides about a call of the run, and the end of an attempt that waits, empties the file,
- * which tells the resumer (awf-worker --resumer), and makes it forget the failures.
+ * which tells the resumer (awf-worker --resumer), and makes it forget the failures. Both are done under
+ * the lock of the file, so that no failure is counted to those before a decision.
  */
 #ifndef AWF_STORAGE_RESUMES_H
 #define AWF_STORAGE_RESUMES_H
@@ -29,10 +30,11 @@ int resumes_add(const struct storage *s, const char *run_id, struct error *err);
 void resumes_remove(const struct storage *s, const char *run_id);
 /* Something was decided: nothing is done if the run does not go on by itself. */
 void resumes_tell(const struct storage *s, const char *run_id);
-/* Reads and replaces the failures. A missing or damaged file has none. */
+/* Reads the failures. A missing or damaged file has none. */
 void resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f);
-int resumes_write_failures(const struct storage *s, const char *run_id, const struct resume_failures *f,
-    struct error *err);
+/* Adds one with this message; next() says when it is tried again after so many. *f is set in any case. */
+int resumes_add_failure(const struct storage *s, const char *run_id, const char *message,
+    int64_t (*next)(long long count), struct resume_failures *f, struct error *err);
 
 /* Whether a resumer works for the storage. */
 bool resumes_are_served(const struct storage *s);

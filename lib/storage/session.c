@@ -77,23 +77,17 @@ session_load(struct session *s, int fd, struct error *err)
 static void
 session_name(struct session *s, const struct storage *storage, const char *name)
 {
-	char *directory = path_join(storage->root, SESSIONS);
-
-	*s = (struct session){ .path = path_join(directory, name), .fd = -1 };
-	free(directory);
+	*s = (struct session){ .path = storage_file(storage, SESSIONS, name), .fd = -1 };
 }
 
 int
 session_enter(struct session *s, const struct storage *storage, const char *name, struct error *err)
 {
-	char *directory = path_join(storage->root, SESSIONS);
 	int failed;
 
 	session_name(s, storage, name);
-	failed = storage_make_directory(directory, !storage->disposable, err);
-	free(directory);
-	if (failed == 0 && (s->fd = file_open_plain(s->path, O_RDWR | O_CREAT | O_APPEND, 0600)) == -1)
-		failed = error_errno(err, ERROR_SYSTEM, s->path, "unable to open");
+	s->fd = storage_open_file(storage, s->path, O_RDWR | O_APPEND, err);
+	failed = s->fd == -1 ? -1 : 0;
 	if (failed == 0 && lock_file_take(s->fd) == -1) {
 		failed = errno == EWOULDBLOCK ? 1 : error_errno(err, ERROR_SYSTEM, s->path, "unable to lock");
 		file_close(&s->fd);

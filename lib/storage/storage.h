@@ -64,6 +64,11 @@ char *storage_run_directory(const struct storage *s, const char *run_id);
 char *storage_input(const struct storage *s, const char *run_id);
 char *storage_blobs(const struct storage *s, const char *run_id);
 char *storage_snapshot(const struct storage *s, const char *run_id);
+/* The file of a name in a directory of the storage. */
+char *storage_file(const struct storage *s, const char *directory, const char *name);
+/* Opens such a file (0600), which is made with its directory if need be, of which the latter survives a
+ * crash. -1: *err. */
+int storage_open_file(const struct storage *s, const char *path, int flags, struct error *err);
 
 /* Opens a directory for reading, like file_open_plain(); NULL with errno. */
 DIR *storage_opendir(const char *path);

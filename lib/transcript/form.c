@@ -154,12 +154,18 @@ is_hex(const char *from, const char *stop, const char *end)
 }
 
 static bool
-is_uuid(const char *at, const char *end)
+is_all_hex(const char *at, size_t len, const char *end)
+{
+	return is_hex(at, at + len, end);
+}
+
+static bool
+is_uuid(const char *at, size_t len, const char *end)
 {
 	return at[8] == '-' && at[13] == '-' && at[18] == '-' && at[23] == '-' && at[14] == '4' &&
 	    (at[19] == '8' || at[19] == '9' || at[19] == 'a' || at[19] == 'b') &&
 	    is_hex(at, at + 8, end) && is_hex(at + 9, at + 13, end) && is_hex(at + 14, at + 18, end) &&
-	    is_hex(at + 19, at + 23, end) && is_hex(at + 24, at + ID_SIZE - 1, end);
+	    is_hex(at + 19, at + 23, end) && is_hex(at + 24, at + len, end);
 }
 
 static int
@@ -170,10 +176,11 @@ two_digits(const char *at)
 
 /* Checks a time such as 2026-11-21T08:15:30.123456Z: the separators, then the numbers. */
 static bool
-is_time(const char *at)
+is_time(const char *at, size_t len, const char *end)
 {
 	int month, day;
 
+	(void)len, (void)end;
 	if (at[4] != '-' || at[7] != '-' || at[10] != 'T' || at[13] != ':' || at[16] != ':' ||
 	    at[19] != '.' || at[26] != 'Z' || !all_digits(at, 4) || !all_digits(at + 5, 2) ||
 	    !all_digits(at + 8, 2) || !all_digits(at + 11, 2) || !all_digits(at + 14, 2) ||
@@ -212,15 +219,52 @@ is_path(struct cursor *c, const struct event_member *member, struct span *value)
 	return true;
 }
 
+static bool
+is_positive(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	return form_next_is(c, '-') || form_next_is(c, '0') ? form_refuse_member(c, member, "1 or more") :
+	    is_integer(c, member, value);
+}
+
+static bool
+is_word(struct cursor *c, const struct event_member *member, struct span *value)
+{
+	for (const char *const *word = member->words; *word != NULL; word++) {
+		const size_t len = strlen(*word);
+		const char *text = token_of(c, len);
+
+		if (text && memcmp(text, *word, len) == 0)
+			return form_accept_token(c, len, value);
+	}
+	return form_refuse_member(c, member, "one of the words that awf-transcript(5) lists");
+}
+
+/* Kinds of values that are known by their first byte, one of two, or are a text of one length in a
+ * notation of its own. */
+static const struct notation {
+	const char *wanted, *first;
+	size_t len;
+	bool (*fits)(const char *at, size_t len, const char *end);
+} notations[KIND_PAYLOAD + 1] = {
+	[KIND_OBJECT] = { "an object", "{", 0, NULL },
+	[KIND_ARRAY] = { "an array", "[", 0, NULL },
+	[KIND_TEXT] = { "a string", "\"", 0, NULL },
+	[KIND_BOOL] = { "true or false", "tf", 0, NULL },
+	[KIND_UUID] = { "a UUID, version 4, in lower case", NULL, ID_SIZE - 1, is_uuid },
+	[KIND_DIGEST] = { "a digest of 64 lower-case hex digits", NULL, DIGEST_SIZE - 1, is_all_hex },
+	[KIND_SIGNATURE] = { "a signature of 128 lower-case hex digits", NULL, SEAL_SIGNATURE, is_all_hex },
+	[KIND_TIME] = { "a time as 2026-11-21T08:15:30.123456Z", NULL, CLOCK_TEXT_SIZE - 1, is_time },
+};
+
 static bool check_object(struct cursor *c, const struct event_shape *shape);
 
 /* Checks one value: that of the member, or an element if the member is a list. */
 static bool
 check_one(struct cursor *c, const struct event_member *member, struct span *value)
 {
+	const struct notation *notation = &notations[member->kind];
 	const char *start = c->at, *text;
 	long long seq;
-	size_t len;
 
 	if (member->shape != NULL && (member->kind == KIND_OBJECT || !form_next_is(c, '"'))) {
 		if (!check_object(c, member->shape))
@@ -232,55 +276,34 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 	case KIND_ANY:
 		break;
 	case KIND_OBJECT:
-		return is_a(c, member, "{", "an object", value);
 	case KIND_ARRAY:
-		return is_a(c, member, "[", "an array", value);
 	case KIND_TEXT:
-		return is_a(c, member, "\"", "a string", value);
 	case KIND_BOOL:
-		return is_a(c, member, "tf", "true or false", value);
+		return is_a(c, member, notation->first, notation->wanted, value);
+	case KIND_UUID:
+	case KIND_DIGEST:
+	case KIND_SIGNATURE:
+	case KIND_TIME:
+		text = token_of(c, notation->len);
+		if (text == NULL || !notation->fits(text, notation->len, c->end))
+			return form_refuse_member(c, member, notation->wanted);
+		return form_accept_token(c, notation->len, value);
 	case KIND_INTEGER:
 		return is_integer(c, member, value);
 	case KIND_COUNT:
 		return form_next_is(c, '-') ? form_refuse_member(c, member, "0 or more") :
 		    is_integer(c, member, value);
 	case KIND_POSITIVE:
+		return is_positive(c, member, value);
 	case KIND_SEQ:
-		if (form_next_is(c, '-') || form_next_is(c, '0'))
-			return form_refuse_member(c, member, "1 or more");
-		if (!is_integer(c, member, value))
+		if (!is_positive(c, member, value))
 			return false;
-		if (member->kind == KIND_POSITIVE)
-			return true;
 		if (!span_integer(*value, &seq)) {
 			c->at = start;
 			return form_refuse_member(c, member, "a number of 63 bits");
 		}
 		c->form->seq = seq;
 		return true;
-	case KIND_UUID:
-		text = token_of(c, ID_SIZE - 1);
-		if (!text || !is_uuid(text, c->end))
-			return form_refuse_member(c, member, "a UUID, version 4, in lower case");
-		return form_accept_token(c, ID_SIZE - 1, value);
-	case KIND_DIGEST:
-		text = token_of(c, DIGEST_SIZE - 1);
-		if (!text || !is_hex(text, text + DIGEST_SIZE - 1, c->end))
-			return form_refuse_member(c, member,
-			    "a digest of 64 lower-case hex digits");
-		return form_accept_token(c, DIGEST_SIZE - 1, value);
-	case KIND_SIGNATURE:
-		text = token_of(c, SEAL_SIGNATURE);
-		if (!text || !is_hex(text, text + SEAL_SIGNATURE, c->end))
-			return form_refuse_member(c, member,
-			    "a signature of 128 lower-case hex digits");
-		return form_accept_token(c, SEAL_SIGNATURE, value);
-	case KIND_TIME:
-		text = token_of(c, CLOCK_TEXT_SIZE - 1);
-		if (!text || !is_time(text))
-			return form_refuse_member(c, member,
-			    "a time as 2026-11-21T08:15:30.123456Z");
-		return form_accept_token(c, CLOCK_TEXT_SIZE - 1, value);
 	case KIND_PATH:
 		return is_path(c, member, value);
 	case KIND_POINTER:
@@ -288,14 +311,7 @@ check_one(struct cursor *c, const struct event_member *member, struct span *valu
 			return form_refuse_member(c, member, "a JSON pointer");
 		break;
 	case KIND_WORD:
-		for (const char *const *word = member->words; *word != NULL; word++) {
-			len = strlen(*word);
-			text = token_of(c, len);
-			if (text && memcmp(text, *word, len) == 0)
-				return form_accept_token(c, len, value);
-		}
-		return form_refuse_member(c, member,
-		    "one of the words that awf-transcript(5) lists");
+		return is_word(c, member, value);
 	case KIND_TYPE:
 		if (!is_a(c, member, "\"", "a string", value))
 			return false;

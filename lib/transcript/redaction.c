@@ -186,8 +186,7 @@ put_line(const struct redaction *r, const char *run_id, const struct event *e, s
 static bool
 redaction_same_span(struct span a, struct span b)
 {
-	return (a.at == NULL) == (b.at == NULL) && a.len == b.len &&
-	    (a.at == NULL || memcmp(a.at, b.at, a.len) == 0);
+	return (a.at == NULL) == (b.at == NULL) && span_same(a, b);
 }
 
 static int

@@ -176,7 +176,7 @@ check_end(struct verify_lines *v, const struct form *form)
 		twice = "tool call %.*s has a second result";
 		never = "the parent of this result is no tool.call %.*s";
 	} else if (decides.at) {
-		if (parent.len != decides.len || memcmp(parent.at, decides.at, decides.len) != 0)
+		if (!span_same(parent, decides))
 			return verify_fault(v, VERIFY_PAIRS, decides.at,
 			    "a decision's parent_event_id is not what it decides about");
 		v->pairs = &v->waits;

@@ -45,8 +45,7 @@ approve_was_asked(const struct tool_runs *r, const struct tool_run *run, const s
 	struct span data = span_member(event->payload, KEY_INPUT), input = span_member(data, INPUT);
 
 	return r->cause != NULL && span_is(event->parent_event_id, r->cause) &&
-	    span_is(span_member(data, TOOL), run->name) && input.len == run->input.len &&
-	    memcmp(input.at, run->input.at, input.len) == 0;
+	    span_is(span_member(data, TOOL), run->name) && span_same(input, run->input);
 }
 
 /* Reads an event of an approval, with what of it is in blobs: -1 if it is none, or cannot be read. */
@@ -227,7 +226,7 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 	} else if (a->exit_code != STATUS_OK || input.at == NULL) {
 		failed = error_set(err, known != ERROR_NONE ? known : ERROR_SYSTEM, run->name,
 		    "its approval: %s", message != NULL ? message : "awf-step --approve gave no answer");
-	} else if (input.len != run->input.len || memcmp(input.at, run->input.at, input.len) != 0) {
+	} else if (!span_same(input, run->input)) {
 		buffer_clear(&run->edited);
 		buffer_append(&run->edited, input.at, input.len);
 		run->asked = run->input = span_of(run->edited.data, run->edited.len);

@@ -542,7 +542,7 @@ run_compare(const struct tool_run *run, struct error *err)
 	if (run->error.code != ERROR_NONE)
 		return error_set(err, ERROR_DIVERGENCE, run->name,
 		    "it failed, the recorded one did not: %s", run->error.message);
-	if (output.len == run->output.len && memcmp(output.at, run->output.data, output.len) == 0)
+	if (span_same(output, span_of(run->output.data, run->output.len)))
 		return 0;
 	return error_set(err, ERROR_DIVERGENCE, run->name,
 	    "its result is %.*s, the recorded one %.*s",

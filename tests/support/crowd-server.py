@@ -2,7 +2,7 @@
 """A server of models that many ask at once, and that refuses some of them. It prints its base URL:
 
 crowd-server.py LOG [--latency S] [--limit N] [--first N] [--refuse PART] [--retry-after MS]
-                [--reset PART] [--hang PART] [--seed N]
+                [--refusing S] [--reset PART] [--hang PART] [--seed N] [--began FILE]
 
 It speaks chat completions; the last word of the last message names the call. Each request is a line of
 LOG as it is decided: seconds, the name of the call, status (0: its connection is reset, -1: nothing is
@@ -13,18 +13,23 @@ ever sent), model.
     --first        of so many requests all are refused before any is answered
     --refuse       the part of the rest that is refused by chance
     --retry-after  what it tells those whom it refuses, in milliseconds; without it nothing
+    --refusing     until a refusal (0)
     --reset, --hang  the parts that get no answer, by chance
+    --began        a file that gets the time from which the seconds count, since 1970, and a line with the
+                   beginning and end of each time for which nothing was done, as the machine was busy
 """
 import argparse
 import asyncio
 import collections
 import json
+import os
 import random
 import time
 
 PIECES = [{"choices": [{"index": 0, "delta": {"role": "assistant", "content": "fine"}, "finish_reason": None}]},
           {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
           {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 2, "total_tokens": 12}}]
+LOOK, STALL = 0.02, 0.1  # seconds
 COMMON = {"id": "c", "object": "chat.completion.chunk", "model": "m"}
 
 
@@ -33,6 +38,8 @@ class Crowd:
         self.options, self.random = options, random.Random(options.seed)
         self.log = open(options.log, "w", buffering=1, encoding="utf-8")
         self.began, self.refused, self.accepted = time.monotonic(), 0, collections.deque()
+        self.stalls = open(options.began or os.devnull, "w", buffering=1, encoding="utf-8")
+        print(time.time(), file=self.stalls)
 
     def decide(self):
         """The status that the next request gets."""
@@ -51,6 +58,14 @@ class Crowd:
             return 429
         self.accepted.append(now)
         return 200
+
+    async def note_stalls(self):
+        while True:
+            before = time.monotonic()
+            await asyncio.sleep(LOOK)
+            now = time.monotonic()
+            if now > before + LOOK + STALL:
+                print(f"{before - self.began:.4f} {now - self.began:.4f}", file=self.stalls)
 
     async def serve(self, reader, writer):
         try:
@@ -78,6 +93,7 @@ class Crowd:
             writer.transport.abort()
             return False
         if status == 429:
+            await asyncio.sleep(self.options.refusing)
             text, kind = json.dumps({"error": {"message": "too many", "type": "requests",
                                                "code": "rate_limit_exceeded"}}), "application/json"
         else:
@@ -94,15 +110,16 @@ class Crowd:
 async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("log")
+    parser.add_argument("--began")
     parser.add_argument("--latency", type=float, default=0.05)
     for name in ("--limit", "--first", "--retry-after", "--seed"):
         parser.add_argument(name, type=int, default=0)
-    for name in ("--refuse", "--reset", "--hang"):
+    for name in ("--refuse", "--refusing", "--reset", "--hang"):
         parser.add_argument(name, type=float, default=0.0)
     crowd = Crowd(parser.parse_args())
     server = await asyncio.start_server(crowd.serve, "127.0.0.1", 0, backlog=4096)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", flush=True)
-    await server.serve_forever()
+    await asyncio.gather(server.serve_forever(), crowd.note_stalls())
 
 
 if __name__ == "__main__":

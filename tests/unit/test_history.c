@@ -7,6 +7,7 @@
 
 #include "history/history.h"
 #include "json/writer.h"
+#include "model/model.h"
 #include "record.h"
 
 /*
@@ -20,6 +21,7 @@
  *                                also tool= agent= idem=true claims= other=(of another
  *                                run) parent= link= cmd= input=
  *   C EVENT CALL [KEY=VALUE]...  step.completed; result= err= exit= skip= reused=
+ *                                asks= decides= decision=
  *   U A T X EVENT PARENT ...     message.user, message.assistant, tool.call (id= fx=
  *                                idem= args=), tool.result (err= exit=)
  */
@@ -101,6 +103,19 @@ member_error(struct writer *w, const char *code)
 }
 
 static void
+member_approval(struct writer *w, const char *line)
+{
+	if (*value_of(line, "asks") == '\0' && *value_of(line, "decides") == '\0')
+		return;
+	writer_key(w, "approval");
+	writer_object(w);
+	member(w, "asks", value_of(line, "asks"));
+	member_id(w, "decides", value_of(line, "decides"));
+	member(w, "decision", value_of(line, "decision"));
+	writer_object_end(w);
+}
+
+static void
 write_step(struct writer *w, const char *line)
 {
 	member(w, "call", word_of(line, 2));
@@ -111,6 +126,7 @@ write_step(struct writer *w, const char *line)
 		member(w, "skipped", value_of(line, "skip"));
 		member_id(w, "reused_from", value_of(line, "reused"));
 		member_id(w, "compared_with", value_of(line, "compared"));
+		member_approval(w, line);
 		return;
 	}
 	member(w, "input_sha256", *value_of(line, "in") != '\0' ? value_of(line, "in") : "0");
@@ -739,6 +755,105 @@ test_enclosing(void **state)
 	}
 }
 
+/* What the model of the whole run says of a call that has waited: whether it was decided about, and
+ * which event said so, or says that it waits. */
+static bool
+model_says_decided(const char *path, const char *call, char id[ID_SIZE])
+{
+	struct buffer line = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	struct event_view event;
+	struct model m;
+	bool found = false, decided = false;
+
+	model_begin(&m, MODEL_LIVE);
+	assert_int_equal(model_read_file(&m, path, &err), 0);
+	for (size_t i = 0; i < m.waits.count; i++) {
+		const struct waiting *at = &m.waits.list[i];
+
+		if (strcmp(at->call, call) != 0)
+			continue;
+		found = true;
+		decided = at->over;
+		memcpy(id, at->end, ID_SIZE);
+		if (decided) {
+			assert_int_equal(event_load(path, at->decision, &line, &err), 0);
+			assert_int_equal(event_view(line.data, line.len, &event), 0);
+			event_copy_id(event.event_id, id);
+		}
+	}
+	assert_true(found);
+	model_free(&m);
+	buffer_free(&line);
+	return decided;
+}
+
+/* Decisions that come while the attempt runs are found as the model of the whole run finds them,
+ * after each line. */
+static void
+test_decided_since(void **state)
+{
+	static const char *const calls[] = { "a", "b", "c" };
+	static const char *const later[] = {
+		"R", "S s1x a:0:0 claims=w1", "U u1 s1x", "C h2 b:0:0 parent=w2 decides=w2 decision=heartbeat asks=completion",
+		"C d0 x:0:0 parent=s9 decides=s9 decision=completed result=1", "C w1x a:0:0 parent=s1x err=waiting asks=approval",
+		"C d3 c:0:0 parent=w3 decides=w3 decision=denied err=denied", "C h3 b:0:0 parent=h2 decides=h2 decision=heartbeat asks=completion",
+		"C d2x b:0:0 parent=w2 decides=w2 decision=completed result=1", "C d2 b:0:0 parent=h3 decides=h3 decision=completed result=2",
+		"A a1 u1",
+	};
+	const struct history_spec spec = { .own = { .path = write_transcript("t.jsonl", RUN_ID,
+	    "R\nS s1 a:0:0\nC w1 a:0:0 parent=s1 err=waiting asks=approval\n"
+	    "S s2 b:0:0\nC w2 b:0:0 parent=s2 err=waiting asks=completion\n"
+	    "S s3 c:0:0\nC w3 c:0:0 parent=s3 err=waiting asks=approval\nE waiting"), .blobs = record_directory } };
+	struct history_summary summary;
+	struct history *h = open_history(&spec, &summary);
+	struct recall recall = history_recall(h);
+	struct recalled r[COUNT(calls)];
+	bool decided[COUNT(calls)] = { false };
+	struct buffer file = BUFFER_INIT;
+	struct error err = ERROR_INIT;
+	size_t count = 0;
+
+	(void)state;
+	for (size_t c = 0; c < COUNT(calls); c++) {
+		const struct recall_query q = { .enclosing = "", .root = "", .name = calls[c],
+			.input_sha256 = "0", .definition_sha256 = "0" };
+
+		assert_int_equal(recall.claim(recall.history, &q, &r[c], &err), 1);
+		assert_int_equal(r[c].end, RECALL_WAITING);
+	}
+	record_load(spec.own.path, &file);
+	for (size_t i = 0; i < COUNT(later); i++) {
+		add_event(&file, 20 + (long)i, RUN_ID, later[i]);
+		record_put(spec.own.path, file.data, file.len);
+		for (size_t c = 0; c < COUNT(calls); c++) {
+			char *call = memory_format("%s:0:0", calls[c]), id[ID_SIZE];
+			bool is;
+
+			/* What the run itself has recorded of the first one is no decision. */
+			if (c > 0 && !decided[c]) {
+				is = model_says_decided(spec.own.path, call, id);
+				assert_int_equal(recall.decided_since(recall.history, &r[c], &err), is);
+				assert_string_equal(r[c].completed.id, id);
+				decided[c] = is;
+				count += is;
+			} else if (c == 0) {
+				assert_int_equal(recall.decided_since(recall.history, &r[c], &err), 0);
+				assert_int_equal(r[c].end, RECALL_WAITING);
+			}
+			free(call);
+		}
+	}
+	assert_int_equal(count, 2);
+	assert_int_equal(r[1].end, RECALL_SUCCEEDED);
+	assert_int_equal(r[2].end, RECALL_FAILED);
+	for (size_t c = 0; c < COUNT(calls); c++)
+		recalled_free(&r[c]);
+	history_close(h);
+	history_summary_free(&summary);
+	buffer_free(&file);
+}
+
 static void
 test_root(void **state)
 {
@@ -1153,7 +1268,7 @@ main(void)
 		cmocka_unit_test(test_changed),
 		cmocka_unit_test(test_doubts),
 		cmocka_unit_test(test_enclosing),
-		cmocka_unit_test(test_root),
+		cmocka_unit_test(test_decided_since), cmocka_unit_test(test_root),
 		cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_fork),
 		cmocka_unit_test(test_resumed_fork),

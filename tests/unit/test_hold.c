@@ -371,6 +371,39 @@ what_is_refused_by_chance_slows_down_nobody_else(void **state)
 }
 
 static void
+a_hold_is_forgotten_by_one_rule(void **state)
+{
+	const int64_t now = 100 * HOLD_MOST_MS;
+	static const struct {
+		int64_t latest;      /* from now on */
+		bool forgotten;
+	} rows[] = {
+		{ 0, false }, { -HOLD_FORGOTTEN_MS, false }, { -HOLD_FORGOTTEN_MS - 1, true }, { HOLD_MOST_MS, false },
+		{ HOLD_MOST_MS + 1, true }, { -100 * HOLD_MOST_MS, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		const int64_t at = now + rows[i].latest;
+		const struct hold each[] = { { .until = at }, { .held = at }, { .changed = at }, { .shortened = at },
+			{ .counted_at = at }, { .tried = at } };
+
+		for (size_t n = 0; n < COUNT(each); n++)
+			assert_int_equal(hold_is_forgotten(&each[n], now), rows[i].forgotten);
+	}
+}
+
+/* One that was made, and not used yet, as its process was killed, is forgotten as well. */
+static void
+an_empty_hold_is_forgotten(void **state)
+{
+	const struct hold h = { .until = 0 };
+
+	(void)state;
+	assert_true(hold_is_forgotten(&h, HOLD_FORGOTTEN_MS + 1));
+}
+
+static void
 calls_that_are_killed_leave_nothing_held(void **state)
 {
 	struct server server = { .allowed = 60, .window_ms = 1000, .retry_after_ms = 1000 };
@@ -397,6 +430,7 @@ main(void)
 		cmocka_unit_test(senseless_numbers_hold_nobody_for_ever),
 		cmocka_unit_test(servers_are_asked_about_as_much_as_they_allow),
 		cmocka_unit_test(what_is_refused_by_chance_slows_down_nobody_else),
+		cmocka_unit_test(a_hold_is_forgotten_by_one_rule), cmocka_unit_test(an_empty_hold_is_forgotten),
 		cmocka_unit_test(calls_that_are_killed_leave_nothing_held),
 	};
 

@@ -43,6 +43,25 @@ types(void **state)
 	assert_span(span_trim(text(" ")), "");
 }
 
+static void
+same_bytes(void **state)
+{
+	static const struct {
+		const char *one, *other;
+		bool same;
+	} rows[] = {
+		{"{\"a\":1}", "{\"a\":1}", true}, {"{\"a\":1}", "{\"a\": 1}", false}, {"\"a\"", "\"\\u0061\"", false},
+		{"1", "10", false}, {"10", "1", false}, {"", "", true}, {"", "0", false}, {"1.0", "1.1", false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++)
+		assert_int_equal(span_same(text(rows[i].one), text(rows[i].other)), rows[i].same);
+	assert_true(span_same(span_of(NULL, 0), text("")));
+	assert_true(span_same(text(""), span_of(NULL, 0)));
+	assert_false(span_same(span_of(NULL, 0), text("null")));
+}
+
 static const char document[] =
     " { \"a\" : 1 , \"b\":{\"c\":[10,\"x\",{\"d\":null}, [ ]],\"\":true}, \"a/b\":2,"
     "\"m~n\":3,\"\\u006bey\":\"v\",\"twice\":1,\"twice\":2,\"q\\\"k\":4,\"s\":\"}{\\\"][\"} ";
@@ -303,6 +322,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(types),
+		cmocka_unit_test(same_bytes),
 		cmocka_unit_test(members),
 		cmocka_unit_test(members_at_once),
 		cmocka_unit_test(elements),

@@ -380,5 +380,5 @@ none_left() { [ -z "$(bridges)" ]; }
 	run -1 --separate-stderr "$BUILD/libexec/awf/awf-mcp-http" <<<'{}'
 	same "$stderr" 'awf-mcp-http: stdin: expected {"url": …} in the first line; awf-step starts it'
 	run -1 --separate-stderr "$BUILD/libexec/awf/awf-mcp-http" x </dev/null
-	same "$stderr" 'awf-mcp-http: x: takes no arguments'
+	same "$stderr" 'awf-mcp-http: x: unexpected argument'
 }

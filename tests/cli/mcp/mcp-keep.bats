@@ -221,6 +221,6 @@ step='echo x | awf-step -q -a worker'
 		--worker=x.lock|--worker and --parent are needed; awf-run starts it
 		--worker=x.lock --parent=none|--parent: 'none' is not a whole number
 		--worker=x.lock --parent=1|--worker: stdin is no socket that listens
-		x|x: takes no arguments
+		x|x: unexpected argument
 	END
 }

@@ -1029,7 +1029,7 @@ True True True
 	run -1 --separate-stderr "$BUILD/libexec/awf/awf-models-proxy" <<<'{}'
 	same "$stderr" 'awf-models-proxy: stdin: does not begin with a line that has a token'
 	run -1 --separate-stderr "$BUILD/libexec/awf/awf-models-proxy" x </dev/null
-	same "$stderr" 'awf-models-proxy: x: takes no arguments'
+	same "$stderr" 'awf-models-proxy: x: unexpected argument'
 }
 
 @test "a command cannot say to a gateway where the key goes: headers that APIs do not know are dropped" {

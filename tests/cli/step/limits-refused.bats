@@ -15,6 +15,9 @@ refuser() {
 	export OPENAI_BASE_URL OPENAI_API_KEY=k
 }
 
+# Whether a refusal is known to other runs, not only to the server.
+refusal_is_kept() { [ -n "$(find "$AWF_STORAGE/limits/.held" -type f -size +0 2>/dev/null)" ]; }
+export -f refusal_is_kept
 # How many requests had this status.
 count() { awk -v status="$1" '$3 == status' "$LOG" | wc -l; }
 # The most requests within a second after the first that was refused, and what it was to wait (ms).
@@ -26,9 +29,8 @@ most_after() {
 
 @test "one that is refused holds the calls of all steps of the run that were not sent" {
 	refuser --first 1 --retry-after 700
-	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
-		until grep -q "a 429" "$1"; do sleep 0.01; done
-		sleep 0.1
+	awf-run -n -- bash -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
+		until grep -q "a 429" "$1" && refusal_is_kept; do sleep 0.01; done
 		for i in b c d; do echo $i | awf-step -q -m openai/m -p "Say {{data}}" $i & done; wait' sh "$LOG"
 	same "$(count 200) $(count 429)" '4 1'
 	# One after another, once the wait is over.
@@ -40,7 +42,7 @@ most_after() {
 @test "one that is refused holds those of other runs, too" {
 	refuser --first 1 --retry-after 1200
 	for i in 1 2 3 4 5 6 7 8 9 10; do
-		[ "$i" = 1 ] || eventually grep -q ' 429' "$LOG"
+		[ "$i" = 1 ] || eventually refusal_is_kept
 		awf-run -n -c "echo r$i | awf-step -q -m openai/m -p 'Say {{data}}' a" >"out$i" 2>&1 3>&- &
 		runs[i]=$!
 	done
@@ -55,9 +57,8 @@ most_after() {
 @test "a large request, which no worker has, holds the others too" {
 	refuser --first 1 --retry-after 900
 	head -c 5000000 /dev/zero | tr '\0' y >large
-	awf-run -n -- sh -c '{ cat large; echo " a"; } | awf-step -q -m openai/m a &
-		until grep -q "a 429" "$1"; do sleep 0.01; done
-		sleep 0.1
+	awf-run -n -- bash -c '{ cat large; echo " a"; } | awf-step -q -m openai/m a &
+		until grep -q "a 429" "$1" && refusal_is_kept; do sleep 0.01; done
 		echo b | awf-step -q -m openai/m -p "Say {{data}}" b; wait' sh "$LOG"
 	same "$(count 200) $(count 429)" '2 1'
 	awk '$3 == 429 { until = $1 + 0.9 } $3 == 200 && $1 < until - 0.04 { exit 1 }' "$LOG"
@@ -65,9 +66,8 @@ most_after() {
 
 @test "calls of another model or key are not held" {
 	refuser --first 1 --retry-after 800
-	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
-		until grep -q "a 429" "$1"; do sleep 0.01; done
-		sleep 0.1
+	awf-run -n -- bash -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
+		until grep -q "a 429" "$1" && refusal_is_kept; do sleep 0.01; done
 		echo b | awf-step -q -m openai/other -p "Say {{data}}" b
 		echo c | OPENAI_API_KEY=other awf-step -q -m openai/m -p "Say {{data}}" c; wait' sh "$LOG"
 	same "$(cut -d ' ' -f 2,3 "$LOG")" $'a 429\nb 200\nc 200\na 200'
@@ -109,9 +109,8 @@ most_after() {
 
 @test "a cancel ends the wait" {
 	refuser --first 1 --retry-after 60000
-	awf-run -n -- sh -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
-		until grep -q "a 429" "$1"; do sleep 0.01; done
-		sleep 0.1
+	awf-run -n -- bash -c 'echo a | awf-step -q -m openai/m -p "Say {{data}}" a &
+		until grep -q "a 429" "$1" && refusal_is_kept; do sleep 0.01; done
 		echo b | awf-step -q -m openai/m -p "Say {{data}}" b; wait' sh "$LOG" 3>&- &
 	eventually grep -q "a 429" "$LOG"
 	nap 0.5
@@ -139,6 +138,46 @@ most_after() {
 		kill -9 $pids
 		echo z | awf-step -q -m openai/m -p "Say {{data}}" z' || true
 	grep -q 'z 200' "$LOG"
+}
+
+# Moves all times of a hold by so many ms.
+shift_hold() {
+	python3 - "$1" "$2" <<-'END'
+		import struct, sys
+		with open(sys.argv[1], "r+b") as file:
+		    numbers = list(struct.unpack("18q", file.read()))
+		    for at, unit in ((0, 1), (2, 1000), (6, 1), (7, 1), (10, 1), (11, 1), (17, 1)):
+		        numbers[at] += int(sys.argv[2]) * unit
+		    file.seek(0)
+		    file.write(struct.pack("18q", *numbers))
+	END
+}
+
+@test "what was refused long ago holds nobody, and the next refusal removes it, as what is of an earlier boot" {
+	refuser --first 2 --retry-after 60000
+	held=$AWF_STORAGE/limits/.held
+	echo a | { ! awf-step -q --retries 0 -m openai/m -p 'Say {{data}}' a; }
+	file=$(ls "$held")
+	cp "$held/$file" "$held/earlier"
+	shift_hold "$held/earlier" 90000000
+	touch "$held/cut-off"
+	shift_hold "$held/$file" -840000
+	echo b | { ! awf-step -q --retries 0 -m openai/other -p 'Say {{data}}' b; }
+	same "$(ls "$held" | wc -l)" 1
+	[ ! -e "$held/$file" ]
+	echo c | awf-step -q --timeout 20s -m openai/m -p 'Say {{data}}' c
+	same "$(cut -d ' ' -f 2,3 "$LOG")" $'a 429\nb 429\nc 200'
+}
+
+@test "a refusal holds others even if the file that its call had mapped was removed meanwhile" {
+	refuser --first 2 --refusing 1 --retry-after 100
+	held=$AWF_STORAGE/limits/.held
+	echo a | { ! awf-step -q --retries 0 -m openai/m -p 'Say {{data}}' a; }
+	echo b | { ! awf-step -q --retries 0 -m openai/m -p 'Say {{data}}' b; } 3>&- &
+	eventually grep -q 'b 429' "$LOG"
+	rm "$held"/*
+	wait $!
+	same "$(ls "$held" | wc -l)" 1
 }
 
 @test "a run in which nothing is refused has one open more" {

@@ -37,6 +37,10 @@ asked() {
 	[[ ${lines[1]} == 'notes '*' 3 '*' helper' ]]
 	[[ ${lines[2]} == 'other '*' 1 '*' helper' ]]
 	same "$(awf-tail --sessions --json | jq -c '[.session,.calls,.agent]')" $'["notes",3,"helper"]\n["other",1,"helper"]'
+	# It was used last by its latest call.
+	at=$(awf-tail --sessions --json | jq -r 'select(.session == "notes").at')
+	same "$(jq -s --arg at "$at" 'map(.timestamp) | $at > .[0] and $at < .[-1]' "$(transcript)")" true
+	[[ ${lines[1]} == *" $(date -d "$at" '+%Y-%m-%d %H:%M:%S') "* ]]
 }
 
 @test "a replay has what it had then, also when the runs before are gone" {

@@ -211,6 +211,92 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	same "$(ls "$AWF_STORAGE/resumes")" ''
 }
 
+@test "a run whose record cannot be read at the moment is not forgotten" {
+	workflow
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	record=$(transcript)
+	mv "$record" away
+	mkdir "$record"
+	awf-worker --resumer --once >out 2>err
+	same "$(cat out)" ''
+	[ -s err ]
+	rmdir "$record"
+	mv away "$record"
+	awf-worker --resumer --once >out
+	same "$(cat out)" "$(id)	success"
+}
+
+@test "a run goes on though a child run has no record" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-run -n --try --no-transcript -c 'exit 3' || true
+		awf-step ok --approve
+	END
+	chmod +x flow.awf
+	waiting ./flow.awf
+	awf-ctl approve ok "$(id)" 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	# The child may have changed something: its parent asks about that, in an attempt of its own.
+	same "$output$stderr" "$(id)	waiting"
+	same "$(payloads run.started .attempt)" $'1\n2'
+	same "$(payloads step.completed '[.call, (.reused_from | type)]' | tail -n 1)" '["ok:0:0","string"]'
+}
+
+@test "a decision that a further attempt does not come to is no reason for more attempts" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-run -n --try --no-transcript -c 'exit 3' || [ $? != 75 ] || exit 75
+		awf-step ok --approve
+	END
+	chmod +x flow.awf
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" "$(id)	waiting"
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" ''
+	run -1 awf status
+	[[ $output == *"awf-run --resume $(id | cut -c 1-8)  (can go on)"* ]]
+	same "$(payloads run.started .attempt)" $'1\n2'
+	# The same in a run around it.
+	waiting --auto-resume -c './flow.awf'
+	child=$(jq -r 'select(.child_run_id).child_run_id' "$(transcript)" | head -n 1)
+	awf-ctl approve ok "$child" 2>/dev/null
+	run -0 --separate-stderr awf-worker --resumer --once
+	same "$output" "$(id)	waiting"
+	same "$(payloads run.started .attempt)" $'1\n2'
+}
+
+@test "a run that is due while there is no room is waited for without looking all the time" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step ok --approve | awf-step long --effects none -- sh -c 'touch begun; until [ -e go ]; do sleep 0.05; done; cat'
+	END
+	cat >nap.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		awf-step nap --sleep 4s | awf-step done -- tee -a slept
+	END
+	chmod +x flow.awf nap.awf
+	resumer -j 1
+	waiting ./nap.awf
+	waiting ./flow.awf
+	awf-ctl approve ok 2>/dev/null
+	eventually test -e begun
+	nap 4.5
+	looks() { awk '/^voluntary/ { print $2 }' "/proc/$RESUMER/status"; }
+	before=$(looks)
+	nap 1
+	[ $(($(looks) - before)) -lt 100 ]
+	[ ! -e slept ]
+	touch go
+	eventually test -s slept
+}
+
 @test "of two resumers one works, and the other takes its place" {
 	workflow
 	resumer
@@ -281,6 +367,32 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	mv jobs/waiting/b jobs/running/b
 	eventually test -d jobs/done/b
 	same "$(grep -c two ledger)" 1
+}
+
+@test "a job that waits goes on also if another of its name has run meanwhile" {
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		# awf: resume: auto
+		read -r x
+		[ "$x" != long ] || { touch begun; until [ -e go ]; do sleep 0.05; done; exit 0; }
+		echo "$x" | awf-step ok --approve | awf-step use --effects external -- tee -a "$PWD/ledger"
+	END
+	chmod +x flow.awf
+	mkdir jobs
+	awf-worker --jobs 2 jobs ./flow.awf >worker.out 2>worker.err 3>&- &
+	RESUMER=$!
+	put() { echo "$1" >jobs/.a; mv jobs/.a jobs/a; }
+	put one
+	eventually test -d jobs/waiting/a
+	put long
+	eventually test -e begun
+	awf-ctl approve ok "$(cat jobs/waiting/a/run)" 2>/dev/null
+	sleep 1
+	same "$(ls jobs/waiting jobs/running)" $'jobs/running:\na\n\njobs/waiting:\na'
+	touch go
+	eventually test -s ledger
+	eventually eval '[ "$(ls jobs/done | wc -l)" = 2 ]'
+	same "$(cat ledger)" one
 }
 
 @test "wrong lines of a script, and options that do not go together" {

@@ -946,5 +946,5 @@ post:1:0: sh -c kill -9 $$ ("fay")'
 	printf 'c\n' >list
 	run -0 lists four
 	: >list
-	run -0 awf-run --fork @
+	run -0 awf-run --fork @ --at use
 }

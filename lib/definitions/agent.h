@@ -59,6 +59,10 @@ struct agent {
 		                              back; 2 by default */
 	} answer;
 	char *continue_from;   /* path of the step whose conversation is continued; NULL */
+	struct {
+		char *agent;               /* that makes the summaries of its conversation; NULL: it does */
+		char *place;               /* FILE:LINE of compact */
+	} compact;
 	char **handoffs;           /* agents to which it may hand over; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of handoffs; NULL */
 	struct {

@@ -134,8 +134,8 @@ read_compact(const struct definition *d, const struct definition_key *key, json_
 		return definition_fail(d, key->name, err,
 		    "expected {at: TOKENS, keep: MESSAGES, agent: FILE}, such as {at: 100k, keep: 20}");
 	if (agent != NULL) {
-		a->compact.agent = memory_text(json_string_value(agent));
-		a->compact.place = definition_place(d, key->name);
+		a->limits.compact_agent = memory_text(json_string_value(agent));
+		a->limits.compact_place = definition_place(d, key->name);
 	}
 	if (keep != NULL)
 		a->limits.compact_keep = json_integer_value(keep);
@@ -770,8 +770,8 @@ void
 agent_free(struct agent *a)
 {
 	list_free(a->tools);
-	free(a->compact.agent);
-	free(a->compact.place);
+	free(a->limits.compact_agent);
+	free(a->limits.compact_place);
 	list_free(a->handoffs);
 	free(a->handoffs_place);
 	list_free(a->prompt.skills);

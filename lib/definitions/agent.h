@@ -45,6 +45,8 @@ struct agent {
 		int64_t compact_at;        /* tokens of its conversation above which old messages are replaced
 		                              by a summary; 0: never */
 		int64_t compact_keep;      /* messages that are kept then */
+		char *compact_agent;       /* agent that makes the summaries; NULL: this one */
+		char *compact_place;       /* FILE:LINE of compact, if there is one */
 		struct approvals approvals; /* calls of tools that a person is asked about */
 	} limits;                     /* limits of its work */
 	char *stop_tool;           /* tool of stop_when, whose input is the result; it may be one of
@@ -59,10 +61,6 @@ struct agent {
 		                              back; 2 by default */
 	} answer;
 	char *continue_from;   /* path of the step whose conversation is continued; NULL */
-	struct {
-		char *agent;               /* that makes the summaries of its conversation; NULL: it does */
-		char *place;               /* FILE:LINE of compact */
-	} compact;
 	char **handoffs;           /* agents to which it may hand over; NULL: none */
 	char *handoffs_place;      /* FILE:LINE of handoffs; NULL */
 	struct {

@@ -450,14 +450,14 @@ load_summariser(struct team *t, struct member *from, const struct team_source *s
 {
 	const struct team_source plain = { .max_turns = -1, .max_tokens_total = -1,
 		.tools_policy = source->tools_policy };
-	const char *place = from->agent.compact.place;
+	const char *place = from->agent.limits.compact_place;
 	struct member *m;
 	const char *has;
 	char *path;
 
-	if (from->agent.compact.agent == NULL)
+	if (from->agent.limits.compact_agent == NULL)
 		return 0;
-	path = find_other(&from->agent, from->agent.compact.agent, "compact", place, err);
+	path = find_other(&from->agent, from->agent.limits.compact_agent, "compact", place, err);
 	if (path == NULL)
 		return -1;
 	m = add_member(t);

@@ -581,3 +581,17 @@ awf-run: ./flow.awf:5: warning: '# awf: colour' means nothing (known are ignore-
 	run -0 --separate-stderr ./flow.awf
 	same "$stderr" ''
 }
+
+@test "the call that waits is named whole, or not at all" {
+	local name command i
+	name=$(printf 'a%.0s' {1..60})
+	command="awf-step -n --approve x$name"
+	for i in 1 2 3 4; do command="awf-step -n --each g$i$name -- $command"; done
+	run -75 --separate-stderr awf-run -c "$command"
+	[[ $stderr == *": waits for a decision: awf-ctl approve g4$name:0:0/"*"/x$name:0:0 "* ]]
+	for i in 5 6 7 8; do command="awf-step -n --each g$i$name -- $command"; done
+	run -75 --separate-stderr awf-run -c "$command"
+	[[ $stderr == *': waits for a decision: awf status tells what to type'* ]]
+	[[ $stderr != *'awf-ctl approve g'* ]]
+	[[ $(awf status) == *"awf-ctl approve g8$name:0:0/"*"/x$name:0:0 "* ]] || [ $? = 1 ]
+}

@@ -80,13 +80,63 @@ approve_read_event(const struct tool_runs *r, const char *line, size_t len, stru
 	    event_view(whole->data, whole->len, event);
 }
 
+/* A question of this run, by the call of its step; its cause is the answer that has the tool's call. */
+struct asked_before {
+	char *call;
+	char cause[ID_SIZE];
+};
+
+/* Whether the agent whose call was asked about is the one that works now. Another agent's rules are other
+ * rules, though they may read the same. An answer names its agent after a hand-over, else the call around
+ * it does. */
+static bool
+approve_is_same_agent(const struct tool_runs *r, const struct asked_before *asked)
+{
+	struct error ignored;
+	struct reader reader;
+	size_t len, around = 0;
+	char *agent = NULL;
+	const char *line;
+	bool named = false, same;
+
+	if (reader_open(&reader, r->turns->call->transcript->path, &ignored) != 0)
+		return false;
+	while (!named && reader_next(&reader, &line, &len, &ignored) == 1) {
+		struct event_view event;
+		struct event_head head;
+		struct span said;
+		char *call;
+
+		if (event_peek(line, len, &head) != 0 ||
+		    (head.type != EVENT_STEP_STARTED && head.type != EVENT_MESSAGE_ASSISTANT) ||
+		    event_view(line, len, &event) != 0 ||
+		    (said = span_member(event.payload, KEY_AGENT)).at == NULL)
+			continue;
+		call = span_text(span_member(event.payload, KEY_CALL));
+		named = head.type == EVENT_MESSAGE_ASSISTANT && span_is(event.event_id, asked->cause);
+		if (named || (call != NULL && strlen(call) >= around &&
+		    strncmp(asked->call, call, strlen(call)) == 0 && asked->call[strlen(call)] == '/')) {
+			around = call != NULL ? strlen(call) : around;
+			free(agent);
+			agent = span_text(said);
+		}
+		free(call);
+	}
+	reader_close(&reader);
+	same = agent != NULL && strcmp(agent, r->turns->member->agent.name) == 0;
+	free(agent);
+	return same;
+}
+
 /* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
- * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
+ * asked about a call of this agent. A fork records decisions of the run that it was forked from once more,
  * but they are not its own. What was decided about this call itself goes before that. */
 static bool
 approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const char *rule)
 {
+	struct asked_before *before = NULL;
 	struct buffer whole = BUFFER_INIT;
+	size_t count = 0;
 	struct event_view event;
 	struct event_head head;
 	struct error ignored;
@@ -100,6 +150,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 	while (!asked && reader_next(&reader, &line, &len, &ignored) == 1) {
 		struct tool_approval a;
 		struct span result;
+		size_t i = 0;
 		char *call;
 
 		if (event_peek(line, len, &head) != 0 ||
@@ -108,6 +159,12 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 			continue;
 		if (head.type == EVENT_STEP_STARTED) {
 			asked = approve_was_asked(r, run, &event);
+			if (span_is(span_member(event.payload, KEY_NAME), run->name)) {
+				before = memory_array(before, count + 1, sizeof *before);
+				before[count].call = span_text(span_member(event.payload, KEY_CALL));
+				event_copy_id(event.parent_event_id, before[count].cause);
+				count += before[count].call != NULL;
+			}
 			continue;
 		}
 		if (allowed || span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
@@ -117,9 +174,15 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 		allowed = call != NULL && tool_approval_read(call, result, &a) && a.always &&
 		    span_is(a.tool, run->name) && span_is(a.rule, rule) &&
 		    span_is(span_path(event.payload, KEY_APPROVAL, KEY_DECISION, NULL), "edited");
+		for (i = count; allowed && i > 0 && strcmp(before[i - 1].call, call) != 0; i--)
+			;
+		allowed = allowed && i > 0 && approve_is_same_agent(r, &before[i - 1]);
 		free(call);
 	}
 	reader_close(&reader);
+	while (count > 0)
+		free(before[--count].call);
+	free(before);
 	buffer_free(&whole);
 	return allowed && !asked;
 }

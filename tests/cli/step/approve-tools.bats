@@ -509,6 +509,48 @@ twice() {
 	done
 }
 
+@test "always is for the agent that was asked about: after a hand-over, and in another step, it is asked anew" {
+	agent other 'tools: [ship]
+approve_tools: ["*"]'
+	agent op 'tools: [ship]
+handoffs: [other]
+approve_tools: ["*"]'
+	stream tool_use "$(use t1 ship '{"to":"a"}')" >a
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >b
+	stream tool_use "$(use t3 transfer_to_other '{}')" >over
+	stream tool_use "$(use t4 ship '{"to":"c"}')" >c
+	stream tool_use "$(use t5 ship '{"to":"d"}')" >d
+	model_server --answer a --answer b --answer over --answer c --answer d --answer last
+	always() {
+		same "$(waits | jq length)" 1
+		awf-ctl approve --always "$(waits | jq -r '.[]')"
+		WAIT=0 begin --resume @
+	}
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	always
+	# The hand-over itself is not asked about. The other agent is asked about once more, and then no more.
+	ended 75
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b'
+	always
+	ended 0
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b c d'
+	same "$(sent)" 6
+	same "$(payloads step.started 'select(.kind == "approval") | .input.input.to' | sort -u | paste -sd' ')" '"a" "c"'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# Another step: the same agent is not asked about again, another is.
+	: >ledger
+	model_server --answer a --answer last --answer b --answer last --answer c --answer last
+	WAIT=0 begin -c 'awf-step -a op one | awf-step -a op two | awf-step -a other -r three'
+	ended 75
+	always
+	ended 75
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b'
+	same "$(waits)" '["three:0:0/ship:0:0"]'
+}
+
 @test "what another step of the run approves allows no tool" {
 	echo '{"tool":"ship","input":{"to":"prod"},"rule":"ship","always":true}' >in
 	WAIT=0 begin -c 'awf-step -i json --approve ship | awf-step -a op -r work'

@@ -60,7 +60,7 @@ STRIP ?= strip
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
 	libseccomp-dev libsqlite3-dev libpq-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 python3-jsonschema \
-	git cron less curl mount openssl valgrind strace openssh-client sqlite3 faketime
+	git cron less curl mount openssl valgrind strace openssh-client sqlite3
 # Servers, which some systems start as they are installed, and what cuts them off: make deps installs
 # them, make check asks for none, and skips what needs one that is not there. Nobody installs what the
 # tests of Slurm and of containers need: slurmctld, slurmd, slurm-client and munge; podman, runc and

@@ -205,7 +205,7 @@ is_done(const struct leading *l, const struct waiter *w)
 		return true;
 	if (w->answered != NULL && w->answered->given[0] != '\0')
 		return false;
-	if (led_has_ended(w->led))
+	if (led_has_ended(w->led) || (!w->for_end && led_attends(l, w->led)))
 		return true;
 	for (size_t i = 0; i < l->gate_count && !w->for_end; i++)
 		if (l->gates[i]->led == w->led && gate_pending(l->gates[i]))

@@ -19,7 +19,10 @@
 /* Schema of the user's answer; MCP clients support only flat schemas. */
 #define APPROVAL_SCHEMA_BEGIN "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
 	"\"title\":\"Approve\",\"description\":\"yes: the run goes on with it; no: the call fails\"}," \
-	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}"
+	"\"reason\":{\"type\":\"string\",\"title\":\"Reason\",\"description\":\"for the record\"}," \
+	"\"edited\":{\"type\":\"string\",\"title\":\"Edited\",\"description\":\""
+#define APPROVAL_SCHEMA_EDIT_DATA "what the run goes on with in place of it; empty: with it as it is\"}"
+#define APPROVAL_SCHEMA_EDIT_TOOL "the tool's arguments in place of these, a JSON object; empty: these\"}"
 #define APPROVAL_SCHEMA_ALWAYS ",\"always\":{\"type\":\"boolean\",\"title\":\"Always for this run\"," \
 	"\"description\":\"yes: further calls of this tool are not asked about in this run\",\"default\":false}"
 #define APPROVAL_SCHEMA_END "},\"required\":[\"approve\"]}"
@@ -64,8 +67,8 @@ write_approval(const struct led *led, const struct deciding *d, struct buffer *p
 	const bool is_tool = tool_approval_read(d->at->call, span_of(asked->json.data, asked->json.len),
 	    &tool);
 	const char *schema = is_tool ?
-	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_ALWAYS APPROVAL_SCHEMA_END :
-	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_END;
+	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_EDIT_TOOL APPROVAL_SCHEMA_ALWAYS APPROVAL_SCHEMA_END :
+	    APPROVAL_SCHEMA_BEGIN APPROVAL_SCHEMA_EDIT_DATA APPROVAL_SCHEMA_END;
 	size_t shown;
 	struct writer w;
 
@@ -99,9 +102,11 @@ approvals_ask(struct leading *l, struct waiter *w)
 	struct error none;
 	bool asks;
 
-	if (!w->call.elicits || w->for_end || w->declined || led->again || led->status == NULL ||
-	    strcmp(led->status, "waiting") != 0 || clock_monotonic() >= w->deadline)
+	if (!w->call.elicits || w->for_end || w->declined || led->again || clock_monotonic() >= w->deadline ||
+	    (led->status != NULL ? strcmp(led->status, "waiting") != 0 : !led_attends(l, led)))
 		return false;
+	if (led->asked[0] != '\0' && find_approval(led, led->asked) == NULL)
+		led->asked[0] = '\0'; /* somebody else has decided, and the run goes on */
 	if (led->asked[0] != '\0' && !w->call.modern)
 		return true;
 	at = find_approval(led, NULL);
@@ -121,12 +126,46 @@ approvals_ask(struct leading *l, struct waiter *w)
 	return asks;
 }
 
+/* Puts what the user has written in the place of what is approved; of a tool's call, of its arguments. */
+static int
+edit_as_said(struct deciding *d, struct span edited, struct error *err)
+{
+	const struct data *asked = &d->results[0];
+	struct buffer text = BUFFER_INIT, whole = BUFFER_INIT;
+	struct tool_approval tool;
+	struct writer w;
+	size_t bad;
+	int failed;
+
+	span_decode(edited, &text);
+	if (!tool_approval_read(d->at->call, span_of(asked->json.data, asked->json.len), &tool)) {
+		failed = text.len == 0 ? 0 : deciding_edit(d, text.data, text.len, err);
+	} else if (text.len == 0) {
+		failed = 0;
+	} else if (scan_within(text.data, text.len, SCAN_LINE_DEPTH, &bad) != NULL) {
+		failed = error_set(err, ERROR_INVALID_INPUT, "edited", "is to be the arguments as JSON");
+	} else {
+		writer_begin(&w, &whole);
+		writer_object(&w);
+		writer_member_span(&w, "tool", tool.tool);
+		writer_member_span(&w, "input", span_trim(span_of(text.data, text.len)));
+		writer_member_span(&w, "rule", tool.rule);
+		writer_member_bool(&w, "always", tool.always);
+		writer_object_end(&w);
+		failed = deciding_edit(d, whole.data, whole.len, err);
+	}
+	buffer_free(&whole);
+	buffer_free(&text);
+	return failed;
+}
+
 /* Applies the user's decision and continues the run: 1; 0: the user has not decided. */
 static int
 decide_as_said(struct leading *l, struct led *led, const char *wait, struct span said,
     struct error *err)
 {
 	struct span content = span_member(said, "content"), approve = span_member(content, "approve");
+	struct span edited = span_member(content, "edited");
 	enum decision_verdict verdict = span_true(approve) ? DECISION_APPROVED : DECISION_DENIED;
 	struct deciding d = DECIDING_INIT;
 	const struct waiting *at;
@@ -137,6 +176,10 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 		return 0;
 	if (span_type(approve) != 't' && span_type(approve) != 'f')
 		return error_set(err, ERROR_INVALID_INPUT, "approve", "is to be true or false");
+	if (edited.at != NULL && span_type(edited) != 's')
+		return error_set(err, ERROR_INVALID_INPUT, "edited", "is to be a text");
+	if (edited.at != NULL && edited.len > 2 && verdict == DECISION_DENIED)
+		return error_set(err, ERROR_INVALID_INPUT, "edited", "is for what is approved");
 	if (follow_read(&l->follow, err) != 0)
 		return -1;
 	at = find_approval(led, wait);
@@ -146,6 +189,8 @@ decide_as_said(struct leading *l, struct led *led, const char *wait, struct span
 		    "wait_workflow tells how the run stands");
 	reason = span_text(span_member(content, "reason"));
 	failed = open_approval(&d, l, led, at, verdict, err);
+	if (failed == 0 && edited.at != NULL && verdict == DECISION_APPROVED)
+		failed = edit_as_said(&d, edited, err);
 	if (failed == 0 && verdict == DECISION_APPROVED && span_true(span_member(content, "always")))
 		failed = deciding_always(&d, err);
 	if (failed == 0)

@@ -45,6 +45,33 @@ led_has_ended(const struct led *led)
 	    (led->run != NULL && led->run->end == RUN_DIED && led->pid == 0));
 }
 
+const struct waiting *
+leading_attended(const struct leading *l, const struct led *led, struct attended_walk *walk)
+{
+	if (led_has_ended(led) || led->again)
+		return NULL;
+	for (; walk->run < l->follow.count; walk->run++, walk->wait = 0) {
+		walk->in = l->follow.runs[walk->run];
+		if (walk->in->end != RUN_GOING || led_of(l, walk->in) != led)
+			continue;
+		while (walk->wait < walk->in->model.waits.count) {
+			const struct waiting *at = &walk->in->model.waits.list[walk->wait++];
+
+			if (at->attended && !at->over && at->what != WAITING_TIME)
+				return at;
+		}
+	}
+	return NULL;
+}
+
+bool
+led_attends(const struct leading *l, const struct led *led)
+{
+	struct attended_walk walk = { .run = 0 };
+
+	return leading_attended(l, led, &walk) != NULL;
+}
+
 /* ---- questions, and waiting requests ---- */
 
 bool
@@ -163,6 +190,7 @@ begin_attempt(struct leading *l, struct led *led, struct followed *run)
 	led->status = led->error = NULL;
 	led->stdout_sha256[0] = led->asked[0] = '\0';
 	led->failed.code = ERROR_NONE;
+	led->again = false; /* if another process, such as the resumer, was faster */
 	led->attempts++;
 }
 
@@ -357,6 +385,7 @@ led_start_resumed_run(struct leading *l, struct led *led, struct error *err)
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", l->storage.root);
 	list_add(&argv, program);
+	list_add(&argv, LED_WAIT);
 	if (led->fork_at != NULL) {
 		const char *const words[] = { "--id", led->run_id, "--fork", led->origin, "--at", led->fork_at };
 

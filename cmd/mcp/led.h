@@ -40,6 +40,7 @@
 #include "storage/storage.h"
 
 #define LED_NOTES "notes"    /* the member of a checkpoint, and of the state that clients get */
+#define LED_WAIT "--wait=" ATTENDED_USUALLY /* option of awf-run */
 
 /* A question of a call. */
 struct gate {
@@ -145,6 +146,15 @@ int leading_go_on(struct leading *l, struct led *led, struct error *err);
 struct led *leading_find(const struct leading *l, const char *run_id);
 /* Whether the run has ended; another attempt may follow. */
 bool led_has_ended(const struct led *led);
+/* The next call, of a run that has not ended or of a run inside it, that waits for a person or for a
+ * result with its process; NULL: there is none more. Zero the walk first; walk.in: the run of the call. */
+struct attended_walk {
+	const struct followed *in;
+	size_t run, wait;
+};
+const struct waiting *leading_attended(const struct leading *l, const struct led *led,
+    struct attended_walk *walk);
+bool led_attends(const struct leading *l, const struct led *led);
 /* Starts awf-ctl to cancel a run, and does not wait for it. */
 int leading_cancel(struct leading *l, struct led *led, struct error *err);
 

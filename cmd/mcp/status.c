@@ -50,20 +50,31 @@ write_output(const struct leading *l, const struct led *led, struct writer *w)
 	buffer_free(&text);
 }
 
-/* Writes what a run that has ended waits for, if that cannot be decided here. */
 static void
-write_waits(const struct led *led, struct writer *w)
+write_wait(const struct led *led, const struct followed *in, const struct waiting *at, struct writer *w)
+{
+	writer_object(w);
+	writer_member_string(w, "call", at->call);
+	writer_member_string(w, "asks", waiting_word(at->what));
+	if (in != led->run)
+		writer_member_string(w, "run", in->run_id);
+	writer_object_end(w);
+}
+
+/* Writes what a run waits for, with its processes or after its end, if that cannot be decided here. */
+static void
+write_waits(const struct leading *l, const struct led *led, struct writer *w)
 {
 	const struct waitings *waits = &led->run->model.waits;
+	struct attended_walk walk = { .run = 0 };
+	const struct waiting *at;
 
 	writer_member_array(w, "waitsFor");
-	for (size_t i = 0; i < waits->count; i++)
-		if (!waits->list[i].over) {
-			writer_object(w);
-			writer_member_string(w, "call", waits->list[i].call);
-			writer_member_string(w, "asks", waiting_word(waits->list[i].what));
-			writer_object_end(w);
-		}
+	while ((at = leading_attended(l, led, &walk)) != NULL)
+		write_wait(led, walk.in, at, w);
+	for (size_t i = 0; led->status != NULL && i < waits->count; i++)
+		if (!waits->list[i].over)
+			write_wait(led, led->run, &waits->list[i], w);
 	writer_array_end(w);
 }
 
@@ -71,7 +82,8 @@ void
 status_write(const struct leading *l, const struct led *led, bool with_notes, struct buffer *json)
 {
 	const struct gate *first = NULL;
-	bool over = led_has_ended(led), waiting = led->status != NULL && strcmp(led->status, "waiting") == 0;
+	bool over = led_has_ended(led), attends = led_attends(l, led);
+	bool waiting = attends || (led->status != NULL && strcmp(led->status, "waiting") == 0);
 	struct writer w;
 
 	for (size_t i = 0; i < l->gate_count && first == NULL; i++)
@@ -82,7 +94,7 @@ status_write(const struct leading *l, const struct led *led, bool with_notes, st
 	writer_member_string(&w, "run", led->run_id);
 	writer_member_string(&w, "workflow", led->workflow->name);
 	writer_member_string(&w, "status", led->failed.code != ERROR_NONE ? "failed" :
-	    led->status != NULL ? led->status : over ? "died" : first != NULL ? "waiting" : "running");
+	    led->status != NULL ? led->status : over ? "died" : first != NULL || attends ? "waiting" : "running");
 	writer_member_bool(&w, "isComplete", over && !waiting && (led->status != NULL ||
 	    led->failed.code != ERROR_NONE));
 	writer_member_array(&w, "pending");
@@ -110,7 +122,7 @@ status_write(const struct leading *l, const struct led *led, bool with_notes, st
 	else
 		writer_member_string(&w, "error", led->error);
 	if (waiting)
-		write_waits(led, &w);
+		write_waits(l, led, &w);
 	if (over)
 		write_output(l, led, &w);
 	if (with_notes && led->notes != NULL) {

@@ -344,6 +344,9 @@ start_run(struct tools *t, const struct workflow_entry *e, struct span input, st
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", t->leading->storage.root);
 	list_add(&argv, program);
+	/* Options in the file come later, and replace these. */
+	list_add(&argv, LED_WAIT);
+	list_add(&argv, "--auto-resume");
 	list_add(&argv, "--id");
 	list_add(&argv, id);
 	make_input(input, &text);

@@ -39,6 +39,8 @@ run_workflow(const struct settings *s, const char *file, bool outermost, struct 
 	found = s->pipeline != NULL ?
 	    workflow_pipeline(&workflow, s->pipeline, s->words, shell, err) :
 	    workflow_find(&workflow, s->words, shell, environment_text("AWF_WORKFLOW_DIR"), err);
+	if (found == 0)
+		workflow_warn(&workflow);
 	if (found == 0 && s->workspace != NULL)
 		found = workflow_pin(&workflow, err);
 	environment_begin(&environment);

@@ -113,7 +113,7 @@ place_asks(struct place *p, const struct place_spec *spec)
 	const struct child_start start = place_describe_start(spec);
 	struct error err;
 
-	error_set(&err, ERROR_WAITING, NULL, "waiting for a person");
+	error_set(&err, ERROR_WAITING, NULL, WAITING_FOR_PERSON);
 	record_question(p, &start, &err);
 }
 
@@ -254,7 +254,7 @@ place_end(struct place *p, const struct conclusion *e, const struct input *input
 	/* While a question inside the run is open, the call ends as waiting: the workflow must not
 	 * handle it as a failure. */
 	else if (p->waits && error.code != ERROR_NONE && error_of_work(error.code))
-		error_set(&error, ERROR_WAITING, NULL, "waiting for a person");
+		error_set(&error, ERROR_WAITING, NULL, WAITING_FOR_PERSON);
 	if (!p->output.overflow)
 		data_from_text(&result, buffer_string(&p->output.kept), p->output.kept.len);
 	failed = child_completed(&p->child, &end, err);

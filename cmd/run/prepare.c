@@ -77,22 +77,21 @@ find_workflow(struct job *j, struct error *err)
 {
 	const struct settings *s = &j->settings;
 	const char *shell = s->shell != NULL ? s->shell : DEFAULT_SHELL;
+	const bool again = s->pipeline == NULL && *s->words == NULL;
 	int failed;
 
 	if (s->pipeline != NULL)
 		failed = workflow_pipeline(&j->workflow, s->pipeline, s->words, shell, err);
-	else if (*s->words != NULL)
+	else if (!again)
 		failed = workflow_find(&j->workflow, s->words, shell,
 		    run_in_environment() ? getenv("AWF_WORKFLOW_DIR") : NULL, err);
-	else {
+	else
 		failed = workflow_again(&j->workflow, &j->resume.recorded, err);
-		if (failed != 0)
-			resume_tell_script(&j->resume, err);
-		return failed;
-	}
-	if (failed == 0 && s->workspace != NULL)
-		return workflow_pin(&j->workflow, err);
-	return failed;
+	if (failed == 0)
+		workflow_warn(&j->workflow);
+	else if (again)
+		resume_tell_script(&j->resume, err);
+	return failed == 0 && !again && s->workspace != NULL ? workflow_pin(&j->workflow, err) : failed;
 }
 
 /* Changes to the directory of the recorded run, and restores its recorded settings. */

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "proc/environment.h"
+#include "proc/message.h"
 #include "storage/call_marks.h"
 #include "transcript/event_keys.h"
 
@@ -72,6 +73,8 @@ read_interpreter(const char *at, size_t len, char **interpreter, char **argument
 
 #define IGNORE_ENV "ignore-env:"
 #define KEEP_ENV "env:"
+#define NAME_BYTES "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+#define FOR_OTHERS 3 /* settings from here on are not for awf-run */
 
 static int
 set_directory(struct workflow *w, const char *path, struct error *err)
@@ -111,18 +114,42 @@ workflow_take_setting(struct workflow *w, const char *path, const char *setting,
 	return failed;
 }
 
+/* Notes that a line with this rest after "# awf:" means nothing, if it looks like a setting. */
+static void
+workflow_doubt(struct workflow *w, const char *path, int number, const char *rest, const char *end)
+{
+	/* description and input are for awf-mcp. */
+	static const char *const known[] = { "ignore-env", "env", "resume", "description", "input", NULL };
+	size_t len = strspn(rest, NAME_BYTES), blanks = strspn(rest + len, SPACE);
+	const char *after = rest + len + blanks, *meant;
+	const bool colon = after < end && *after == ':';
+	char *word = memory_copy(rest, len);
+
+	if (len > 0 && after <= end && (colon || text_index(word, known) != -1)) {
+		meant = text_index(word, known) != -1 ? word : text_suggest(word, known);
+		list_take(&w->doubts, meant != NULL ?
+		    memory_format("%s:%d: warning: '# awf: %s' means nothing (did you mean '%s:'?)", path, number,
+		    word, meant) :
+		    memory_format("%s:%d: warning: '# awf: %s' means nothing (known are ignore-env, env, resume, "
+		    "description and input)", path, number, word));
+	}
+	free(word);
+}
+
 /* Reads the leading comment lines only. */
 static int
 workflow_read_settings(struct workflow *w, const char *path, const char *text, struct error *err)
 {
-	static const char *const settings[] = { IGNORE_ENV, KEEP_ENV, "resume:" };
+	static const char *const settings[] = { IGNORE_ENV, KEEP_ENV, "resume:", "description:", "input:" };
 	const char *line;
-	int failed = 0;
+	int failed = 0, number = 0;
 	size_t len;
 
 	while (failed == 0 && (line = text_part(&text, '\n', &len)) != NULL) {
 		const char *rest = line + strspn(line, SPACE "\r"), *end = line + len;
+		bool known = false;
 
+		number++;
 		if (rest >= end)
 			continue;
 		if (*rest++ != '#')
@@ -138,10 +165,15 @@ workflow_read_settings(struct workflow *w, const char *path, const char *text, s
 
 			if (strncmp(rest, settings[i], word) != 0 || rest + word > end)
 				continue;
+			known = true;
+			if (i >= FOR_OTHERS)
+				continue;
 			words = memory_copy(rest + word, (size_t)(end - rest) - word);
 			failed = workflow_take_setting(w, path, settings[i], words, err);
 			free(words);
 		}
+		if (!known)
+			workflow_doubt(w, path, number, rest, end);
 	}
 	return failed;
 }
@@ -376,6 +408,13 @@ workflow_again(struct workflow *w, const struct workflow *recorded, struct error
 }
 
 void
+workflow_warn(const struct workflow *w)
+{
+	for (char *const *doubt = w->doubts; doubt != NULL && *doubt != NULL; doubt++)
+		message_print("awf-run", "%s", *doubt);
+}
+
+void
 workflow_free(struct workflow *w)
 {
 	list_free(w->argv);
@@ -383,5 +422,6 @@ workflow_free(struct workflow *w)
 	list_free(w->kept);
 	free(w->name);
 	free(w->directory);
+	list_free(w->doubts);
 	memset(w, 0, sizeof *w);
 }

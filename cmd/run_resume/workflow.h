@@ -24,6 +24,7 @@ struct workflow {
 	char **kept;              /* variables that are recorded and kept by resumes: "# awf: env:
 	                             NAME..."; likewise */
 	bool by_itself;           /* "# awf: resume: auto": it may be resumed without anybody's doing */
+	char **doubts;            /* warnings of lines "# awf: WORD:" that mean nothing; likewise */
 	bool elsewhere;           /* it was not found in the outer workflow's directory either */
 };
 
@@ -41,6 +42,8 @@ int workflow_pin(struct workflow *w, struct error *err);
  * argv, directory, sha256 and name, which stay the caller's. ERROR_USAGE if the script no
  * longer exists. */
 int workflow_again(struct workflow *w, const struct workflow *recorded, struct error *err);
+/* Prints the doubts. */
+void workflow_warn(const struct workflow *w);
 void workflow_free(struct workflow *w);
 
 #endif

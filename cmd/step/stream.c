@@ -180,9 +180,36 @@ stream_no_input(const struct stream *s, struct error *err)
 	    "no input: is a | missing? (-n if there is none to be, --allow-empty if there may be none)");
 }
 
-/* In a replay of a child run, the runs around it, in which a writer could have died, do not exist.
- * The recording shows it: a call without an item follows calls with items from such a run. The
- * error is taken from the recording by step_fail(). */
+/* Whether this step had items in an earlier attempt of the run. Lists may be empty, but a step that is
+ * killed before it is in the roster leaves an empty one, too. */
+static bool
+had_items(const struct stream *s)
+{
+	const struct recall *recall = s->step->place.recall;
+	struct recalled_event started = { .line = BUFFER_INIT };
+	struct recall_query query;
+	struct span input;
+	char *call;
+	bool had;
+
+	if (recall == NULL || recall->mode != RECALL_RESUME)
+		return false;
+	query = step_query(s->step, 0);
+	if (!recall->peek(recall->history, &query, &started))
+		return false;
+	call = memory_format("%s:0", s->step->place.process);
+	input = span_member(started.view.payload, KEY_INPUT);
+	had = span_is(span_member(started.view.payload, KEY_CALL), call) &&
+	    span_is(started.view.run_id, s->step->place.run->id) &&
+	    !(s->joined && input.len == 2 && memcmp(input.at, "[]", 2) == 0);
+	free(call);
+	recalled_event_free(&started);
+	return had;
+}
+
+/* A replay cannot see by itself that the input ended wrongly where the runs around a child run, in which
+ * a writer could have died, do not exist, or where an empty list was wrong. The recording shows it: there
+ * is a call without an item. The error is taken from the recording by step_fail(). */
 static bool
 recorded_torn(const struct stream *s)
 {
@@ -192,7 +219,7 @@ recorded_torn(const struct stream *s)
 	char *call;
 	bool torn;
 
-	if (!step_replays(s->step) || !s->producers.foreign)
+	if (!step_replays(s->step) || (!s->producers.foreign && s->reader->any_byte))
 		return false;
 	query = step_query(s->step, s->index);
 	if (!recall->peek(recall->history, &query, &started))
@@ -230,6 +257,9 @@ stream_wrong_end(const struct stream *s, struct error *why)
 	 * either. */
 	if ((stream_lacks_input(s) && !u.all_empty) || recorded_torn(s))
 		stream_no_input(s, why);
+	else if (!s->reader->any_byte && !u.known && !s->allow_empty && had_items(s))
+		error_set(why, ERROR_NO_INPUT, "stdin", "no items, though there were some before this resume: did "
+		    "what writes them fail? (--allow-empty if there may be none)");
 	return why->code != ERROR_NONE;
 }
 

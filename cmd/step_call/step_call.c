@@ -472,10 +472,11 @@ step_fail(struct step *s, const struct item *item, const struct error *why, int6
 	step_call_begin(&call, s, item, NULL, index);
 	call.end.error = *why;
 	done = step_call_recall(&call, err) == -1 ? -1 : record_start(&call, err);
-	/* In a replay of a child run it is unknown who wrote its input and died. */
+	/* In a replay of a child run it is unknown who wrote its input and died; and whether there were
+	 * items before the resume. */
 	if (done == 0 && call.end.error.code == ERROR_NO_INPUT && call.verdict.recalls &&
 	    step_replays(s) && recalled_error(&r->completed, &recorded) &&
-	    recorded.code == ERROR_UPSTREAM_INCOMPLETE)
+	    (recorded.code == ERROR_UPSTREAM_INCOMPLETE || recorded.code == ERROR_NO_INPUT))
 		call.end.error = recorded;
 	if (done == 0)
 		done = record_end(&call, &completed, err);

@@ -123,14 +123,20 @@ read_compact(const struct definition *d, const struct definition_key *key, json_
     void *object, struct error *err)
 {
 	struct agent *a = object;
-	const json_t *keep = json_object_get(value, "keep");
-	const size_t known = (json_object_get(value, "at") != NULL ? (size_t)1 : 0) + (keep != NULL ? (size_t)1 : 0);
+	const json_t *keep = json_object_get(value, "keep"), *agent = json_object_get(value, "agent");
+	const size_t known = (size_t)(json_object_get(value, "at") != NULL) + (size_t)(keep != NULL) +
+	    (size_t)(agent != NULL);
 
 	if (!json_is_object(value) || json_object_size(value) != known ||
 	    !read_tokens(json_object_get(value, "at"), &a->limits.compact_at) ||
-	    (keep != NULL && (!json_is_integer(keep) || json_integer_value(keep) < 1)))
+	    (keep != NULL && (!json_is_integer(keep) || json_integer_value(keep) < 1)) ||
+	    (agent != NULL && json_string_length(agent) == 0))
 		return definition_fail(d, key->name, err,
-		    "expected {at: TOKENS, keep: MESSAGES}, such as {at: 100k, keep: 20}");
+		    "expected {at: TOKENS, keep: MESSAGES, agent: FILE}, such as {at: 100k, keep: 20}");
+	if (agent != NULL) {
+		a->limits.compact_agent = memory_text(json_string_value(agent));
+		a->limits.compact_place = definition_place(d, key->name);
+	}
 	if (keep != NULL)
 		a->limits.compact_keep = json_integer_value(keep);
 	return 0;
@@ -764,6 +770,8 @@ void
 agent_free(struct agent *a)
 {
 	list_free(a->tools);
+	free(a->limits.compact_agent);
+	free(a->limits.compact_place);
 	list_free(a->handoffs);
 	free(a->handoffs_place);
 	list_free(a->prompt.skills);

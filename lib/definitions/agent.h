@@ -45,6 +45,8 @@ struct agent {
 		int64_t compact_at;        /* tokens of its conversation above which old messages are replaced
 		                              by a summary; 0: never */
 		int64_t compact_keep;      /* messages that are kept then */
+		char *compact_agent;       /* agent that makes the summaries; NULL: this one */
+		char *compact_place;       /* FILE:LINE of compact, if there is one */
 		struct approvals approvals; /* calls of tools that a person is asked about */
 	} limits;                     /* limits of its work */
 	char *stop_tool;           /* tool of stop_when, whose input is the result; it may be one of

@@ -34,7 +34,7 @@ cost_take(struct cost *c, const struct placed *placed)
 	const struct price *price = NULL;
 	static const char *const names[] = { KEY_PARTIAL, KEY_MODEL, KEY_USAGE };
 	struct span partial_model_usage[3];
-	char *answered;
+	char *answered, *asked = NULL;
 	int64_t cost;
 
 	if (event->type == EVENT_RUN_STARTED)
@@ -55,14 +55,19 @@ cost_take(struct cost *c, const struct placed *placed)
 		c->total = count_add(c->total, cost);
 		return cost;
 	}
-	if (call != NULL && call->step->fallback_provider != NULL) {
+	/* A summary may be another agent's, which the call is not. */
+	if (span_true(partial_model_usage[0]) && span_true(span_member(event->payload, KEY_COMPACT)))
+		asked = span_text(span_member(event->payload, KEY_PROVIDER));
+	if (asked != NULL) {
+		provider = asked;
+	} else if (call != NULL && call->step->fallback_provider != NULL) {
 		provider = call->step->fallback_provider;
 		model = call->step->fallback_model;
 	} else if (call != NULL) {
 		provider = call->step->provider;
 		model = call->step->model;
 	}
-	if (provider == NULL || model == NULL)
+	if (asked == NULL && (provider == NULL || model == NULL))
 		provider = model = NULL;
 	cost = COST_UNKNOWN;
 	answered = span_text(partial_model_usage[1]);
@@ -78,6 +83,7 @@ cost_take(struct cost *c, const struct placed *placed)
 		    provider != NULL ? "/" : "", model != NULL ? model : answered != NULL ? answered : "");
 	}
 	free(answered);
+	free(asked);
 	INVARIANT(c->total >= 0 && (cost >= 0 || (cost == COST_UNKNOWN && c->unknown != NULL)));
 	return cost;
 }

@@ -715,9 +715,10 @@ follow_cause(struct model *m, struct placed *p)
 		step.model = keep_text(m, span_member(event->payload, KEY_MODEL));
 		step.fallback_provider = step.fallback_model = NULL;
 		c->step = keep_step(m, &step);
-	} else if (c != NULL && event->type == EVENT_MESSAGE_ASSISTANT) {
+	} else if (c != NULL && event->type == EVENT_MESSAGE_ASSISTANT &&
+	    !span_true(span_member(event->payload, KEY_COMPACT))) {
 		/* An answer names its provider only if a provider other than the call's was
-		 * asked. */
+		 * asked. That of a summary goes on with nothing. */
 		span_members(event->payload, names, 2, said);
 		if (span_type(said[0]) == 's' && span_type(said[1]) == 's') {
 			struct model_step step = *c->step;

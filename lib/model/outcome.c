@@ -151,6 +151,7 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 		    m->reason != NULL && *m->reason != '\0' ? m->reason : "a terminal step said so");
 	for (const struct model_call *c = m->first_of_attempt; c != NULL; c = c->next) {
 		bool asks = c->asks != WAITING_NOTHING && !c->decided;
+		char *message;
 
 		if (c->id[0] == '\0' || outcome_call_excused(c))
 			continue;
@@ -161,6 +162,9 @@ outcome_of(struct outcome *o, const struct model *m, const char *path)
 		if (o->waiting++ == 0 || (o->asking == 0 && asks)) {
 			snprintf(o->first_waiting, sizeof o->first_waiting, "%s", c->id);
 			o->asks = asks ? c->asks : WAITING_NOTHING;
+			message = asks ? NULL : end_message(c, path);
+			o->asleep = message != NULL && strcmp(message, WAITING_ASLEEP) == 0;
+			free(message);
 		}
 		o->asking += asks;
 		o->decisions += c->decided;

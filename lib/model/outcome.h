@@ -22,6 +22,7 @@
 #ifndef AWF_MODEL_OUTCOME_H
 #define AWF_MODEL_OUTCOME_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/buffer.h"
@@ -30,16 +31,19 @@
 #include "model/model.h"
 #include "model/waiting.h"
 
+#define OUTCOME_CALL 512 /* longer ids are not given whole */
+
 struct outcome {
 	int64_t calls, failed, waiting;    /* failed, waiting: those that are not excused */
-	char first_failed[256];            /* the id of the first failed call, preferably of one
+	char first_failed[OUTCOME_CALL];   /* the id of the first failed call, preferably of one
 	                                      that was not cancelled; "": none */
 	char failed_item[ITEM_NAME_SIZE];  /* the name of its item (model/item_name.h); "" for the
 	                                      first item */
 	char repeated_by[256];             /* a call that looks like a later try of it; "" */
-	char first_waiting[256];           /* the id of the first waiting call, preferably of one
+	char first_waiting[OUTCOME_CALL];  /* the id of the first waiting call, preferably of one
 	                                      that asks for something; "" */
 	enum waiting_for asks;             /* what that asks for */
+	bool asleep;                       /* it is a child run, which sleeps */
 	int64_t asking;                    /* how many waiting calls ask */
 	int64_t decisions;                 /* how many waiting calls were decided about since */
 	struct error error;                /* of the first failed call */

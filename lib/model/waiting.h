@@ -40,6 +40,9 @@ enum waiting_for {
 #define WAITING_FOR_DECISION "waits for a decision"
 #define WAITING_FOR_RESULT "waits for its result"
 #define WAITING_FOR_TIME "sleeps"
+/* What a run says that waits, of itself: for a time alone; else. */
+#define WAITING_ASLEEP "sleeping"
+#define WAITING_FOR_PERSON "waiting for a person"
 const char *waiting_words(enum waiting_for what);
 
 /* How long calls of a run wait with their processes, from awf-run to its steps: a duration; and

@@ -32,8 +32,8 @@ end_as_waiting(struct conclusion *c, const struct outcome *o)
 {
 	c->status = "waiting";
 	c->exit_code = STATUS_WAITING;
-	error_set(&c->error, ERROR_WAITING, NULL, "%s", o->asks == WAITING_TIME ? "sleeping" :
-	    "waiting for a person");
+	error_set(&c->error, ERROR_WAITING, NULL, "%s", o->asks == WAITING_TIME || o->asleep ? WAITING_ASLEEP :
+	    WAITING_FOR_PERSON);
 	snprintf(c->step, sizeof c->step, "%s", o->first_waiting);
 }
 

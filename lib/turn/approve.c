@@ -1,4 +1,5 @@
-/* The steps get this process's standard error, so that they can ask at a terminal. */
+/* One step asks about all calls of a tool, its items, in the order in which the answer has them. The steps
+ * get this process's standard error, so that they can ask at a terminal. */
 #include "turn/approve.h"
 
 #include <errno.h>
@@ -25,14 +26,27 @@
 #define TOOL "tool"
 #define INPUT "input"
 
+/* The step that asks about the calls of a tool. */
+struct asking_step {
+	char *tool;                  /* the run's */
+	struct buffer data;          /* what is asked about: a line of JSON for each call */
+	struct process process;      /* .pid 0: it was not started */
+	struct buffer said;          /* its output: a state line for each */
+	size_t taken;                /* bytes of these that were looked at */
+	int exit_code;
+};
+
 /* A question about a tool call. */
 struct asking {
 	struct tool_run *run;
 	const struct approval_rule *rule;
-	struct buffer data;          /* what is asked about: a line of JSON */
-	struct process process;
-	struct buffer said;          /* its output: a state line */
-	int exit_code;
+	size_t step;
+};
+
+struct askings {
+	struct asking *list;
+	struct asking_step *steps;
+	size_t count, step_count;
 };
 
 /* ---- what was allowed for good ---- */
@@ -65,13 +79,63 @@ approve_read_event(const struct tool_runs *r, const char *line, size_t len, stru
 	    event_view(whole->data, whole->len, event);
 }
 
+/* A question of this run, by the call of its step; its cause is the answer that has the tool's call. */
+struct asked_before {
+	char *call;
+	char cause[ID_SIZE];
+};
+
+/* Whether the agent whose call was asked about is the one that works now. Another agent's rules are other
+ * rules, though they may read the same. An answer names its agent after a hand-over, else the call around
+ * it does. */
+static bool
+approve_is_same_agent(const struct tool_runs *r, const struct asked_before *asked)
+{
+	struct error ignored;
+	struct reader reader;
+	size_t len, around = 0;
+	char *agent = NULL;
+	const char *line;
+	bool named = false, same;
+
+	if (reader_open(&reader, r->turns->call->transcript->path, &ignored) != 0)
+		return false;
+	while (!named && reader_next(&reader, &line, &len, &ignored) == 1) {
+		struct event_view event;
+		struct event_head head;
+		struct span said;
+		char *call;
+
+		if (event_peek(line, len, &head) != 0 ||
+		    (head.type != EVENT_STEP_STARTED && head.type != EVENT_MESSAGE_ASSISTANT) ||
+		    event_view(line, len, &event) != 0 ||
+		    (said = span_member(event.payload, KEY_AGENT)).at == NULL)
+			continue;
+		call = span_text(span_member(event.payload, KEY_CALL));
+		named = head.type == EVENT_MESSAGE_ASSISTANT && span_is(event.event_id, asked->cause);
+		if (named || (call != NULL && strlen(call) >= around &&
+		    strncmp(asked->call, call, strlen(call)) == 0 && asked->call[strlen(call)] == '/')) {
+			around = call != NULL ? strlen(call) : around;
+			free(agent);
+			agent = span_text(said);
+		}
+		free(call);
+	}
+	reader_close(&reader);
+	same = agent != NULL && strcmp(agent, r->turns->member->agent.name) == 0;
+	free(agent);
+	return same;
+}
+
 /* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
- * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
+ * asked about a call of this agent. A fork records decisions of the run that it was forked from once more,
  * but they are not its own. What was decided about this call itself goes before that. */
 static bool
 approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const char *rule)
 {
+	struct asked_before *before = NULL;
 	struct buffer whole = BUFFER_INIT;
+	size_t count = 0;
 	struct event_view event;
 	struct event_head head;
 	struct error ignored;
@@ -85,6 +149,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 	while (!asked && reader_next(&reader, &line, &len, &ignored) == 1) {
 		struct tool_approval a;
 		struct span result;
+		size_t i = 0;
 		char *call;
 
 		if (event_peek(line, len, &head) != 0 ||
@@ -93,6 +158,12 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 			continue;
 		if (head.type == EVENT_STEP_STARTED) {
 			asked = approve_was_asked(r, run, &event);
+			if (span_is(span_member(event.payload, KEY_NAME), run->name)) {
+				before = memory_array(before, count + 1, sizeof *before);
+				before[count].call = span_text(span_member(event.payload, KEY_CALL));
+				event_copy_id(event.parent_event_id, before[count].cause);
+				count += before[count].call != NULL;
+			}
 			continue;
 		}
 		if (allowed || span_type(span_member(event.payload, KEY_REUSED_FROM)) == 'o')
@@ -102,9 +173,15 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 		allowed = call != NULL && tool_approval_read(call, result, &a) && a.always &&
 		    span_is(a.tool, run->name) && span_is(a.rule, rule) &&
 		    span_is(span_path(event.payload, KEY_APPROVAL, KEY_DECISION, NULL), "edited");
+		for (i = count; allowed && i > 0 && strcmp(before[i - 1].call, call) != 0; i--)
+			;
+		allowed = allowed && i > 0 && approve_is_same_agent(r, &before[i - 1]);
 		free(call);
 	}
 	reader_close(&reader);
+	while (count > 0)
+		free(before[--count].call);
+	free(before);
 	buffer_free(&whole);
 	return allowed && !asked;
 }
@@ -126,27 +203,33 @@ approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
 /* ---- asking ---- */
 
 static void
-approve_write_question(struct asking *a)
+approve_add_question(struct askings *a, struct tool_run *run, const struct approval_rule *rule)
 {
 	struct writer w;
+	size_t i = 0;
 
-	writer_begin(&w, &a->data);
+	while (i < a->step_count && strcmp(a->steps[i].tool, run->name) != 0)
+		i++;
+	if (i == a->step_count)
+		a->steps[a->step_count++] = (struct asking_step){ .tool = run->name, .process.out = -1 };
+	a->list[a->count++] = (struct asking){ .run = run, .rule = rule, .step = i };
+	writer_begin(&w, &a->steps[i].data);
 	writer_object(&w);
-	writer_member_string(&w, TOOL, a->run->name);
-	writer_member_span(&w, INPUT, a->run->input);
-	writer_member_string(&w, RULE, a->rule->tool);
+	writer_member_string(&w, TOOL, run->name);
+	writer_member_span(&w, INPUT, run->input);
+	writer_member_string(&w, RULE, rule->tool);
 	writer_member_bool(&w, ALWAYS, false);
 	writer_object_end(&w);
-	buffer_byte(&a->data, '\n');
+	buffer_byte(&a->steps[i].data, '\n');
 }
 
 static int
-approve_start(const struct tool_runs *r, struct asking *a, struct error *err)
+approve_start(const struct tool_runs *r, struct asking_step *a, struct error *err)
 {
 	char *awf_step = libexec_sibling("awf-step");
 	/* A denial is a result of the tool's call, and does not fail the run. */
 	char *argv[] = { awf_step, (char *)"-i", (char *)"json", (char *)"--allow-failure", (char *)"--approve",
-		a->run->name, NULL };
+		a->tool, NULL };
 	struct environment environment;
 	struct process_spec spec = { .argv = argv, .in = PROCESS_INPUT, .input = a->data.data,
 		.input_len = a->data.len, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
@@ -166,13 +249,15 @@ approve_start(const struct tool_runs *r, struct asking *a, struct error *err)
 
 /* Reads what the steps say, until all have ended. -1: an interrupt ends the call. */
 static int
-approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struct error *err)
+approve_wait(const struct tool_runs *r, struct asking_step *list, size_t count, struct error *err)
 {
 	struct pollfd *fds = memory_zero(count + 1, sizeof *fds);
 	int failed = 0, wait_status;
-	size_t open = count;
+	size_t open = 0;
 	char bytes[4096];
 
+	for (size_t i = 0; i < count; i++)
+		open += list[i].process.out != -1;
 	while (open > 0 && failed == 0) {
 		for (size_t i = 0; i < count; i++)
 			fds[i + 1] = (struct pollfd){ list[i].process.out, POLLIN, 0 };
@@ -204,12 +289,25 @@ approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struc
 
 /* ---- answers ---- */
 
+/* The next whole line of what a step has said; empty: there is none more. */
+static struct span
+approve_next_line(struct asking_step *a)
+{
+	const char *at = buffer_string(&a->said) + a->taken;
+	const char *end = memchr(at, '\n', a->said.len - a->taken);
+
+	if (end == NULL)
+		return SPAN_NONE;
+	a->taken += (size_t)(end - at) + 1;
+	return span_trim(span_of(at, (size_t)(end - at)));
+}
+
 /* Takes over what was decided. -1: nobody has, or the step could not ask. */
 static int
-approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct error *err)
+approve_take(struct asking *asking, struct asking_step *a, bool *edited, struct error *err)
 {
-	struct tool_run *run = a->run;
-	const struct span line = span_trim(span_of(buffer_string(&a->said), a->said.len));
+	struct tool_run *run = asking->run;
+	const struct span line = approve_next_line(a);
 	const struct span metadata = span_member(line, "metadata");
 	const struct span failure = span_member(metadata, "failure");
 	const struct span error = failure.at != NULL ? failure : span_member(metadata, "error");
@@ -221,9 +319,9 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 	if (known == ERROR_DENIED || known == ERROR_BLOCKED) {
 		error_set(&run->error, known, NULL, "%s", message != NULL ? message : "denied");
 		run->refused = true;
-	} else if (a->exit_code == STATUS_WAITING || known == ERROR_WAITING) {
+	} else if (known == ERROR_WAITING || (line.at == NULL && a->exit_code == STATUS_WAITING)) {
 		failed = error_set(err, ERROR_WAITING, run->name, "its approval is waited for");
-	} else if (a->exit_code != STATUS_OK || input.at == NULL) {
+	} else if (input.at == NULL) {
 		failed = error_set(err, known != ERROR_NONE ? known : ERROR_SYSTEM, run->name,
 		    "its approval: %s", message != NULL ? message : "awf-step --approve gave no answer");
 	} else if (!span_same(input, run->input)) {
@@ -232,7 +330,6 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 		run->asked = run->input = span_of(run->edited.data, run->edited.len);
 		*edited = true;
 	}
-	(void)r;
 	free(code);
 	free(message);
 	return failed;
@@ -241,10 +338,10 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 int
 tool_runs_approve(struct tool_runs *r, bool *edited, struct error *err)
 {
-	struct asking *list = memory_zero(r->count + 1, sizeof *list);
+	struct askings a = { .list = memory_zero(r->count + 1, sizeof *a.list),
+		.steps = memory_zero(r->count + 1, sizeof *a.steps) };
 	const int64_t began = clock_monotonic();
 	struct error each;
-	size_t count = 0;
 	int failed = 0;
 
 	*edited = false;
@@ -252,25 +349,22 @@ tool_runs_approve(struct tool_runs *r, bool *edited, struct error *err)
 		const struct approval_rule *rule = approve_rule_of(r, &r->list[i]);
 
 		if (rule != NULL)
-			list[count++] = (struct asking){ .run = &r->list[i], .rule = rule, .process.out = -1 };
+			approve_add_question(&a, &r->list[i], rule);
 	}
-	for (size_t i = 0; i < count && failed == 0; i++) {
-		approve_write_question(&list[i]);
-		failed = approve_start(r, &list[i], err);
-	}
-	if (count > 0 && approve_wait(r, list, count, failed == 0 ? err : &each) != 0)
+	for (size_t i = 0; i < a.step_count && failed == 0; i++)
+		failed = approve_start(r, &a.steps[i], err);
+	if (a.count > 0 && approve_wait(r, a.steps, a.step_count, failed == 0 ? err : &each) != 0)
 		failed = -1;
 	/* The time in which a person decides is not the agent's. */
-	if (count > 0 && r->turns->deadline != 0)
+	if (a.count > 0 && r->turns->deadline != 0)
 		r->turns->deadline += clock_monotonic() - began;
-	for (size_t i = 0; i < count; i++) {
-		if (failed == 0 && approve_take(r, &list[i], edited, &each) != 0) {
-			*err = each;
-			failed = -1;
-		}
-		buffer_free(&list[i].data);
-		buffer_free(&list[i].said);
+	for (size_t i = 0; i < a.count && failed == 0; i++)
+		failed = approve_take(&a.list[i], &a.steps[a.list[i].step], edited, err);
+	for (size_t i = 0; i < a.step_count; i++) {
+		buffer_free(&a.steps[i].data);
+		buffer_free(&a.steps[i].said);
 	}
-	free(list);
+	free(a.steps);
+	free(a.list);
 	return failed;
 }

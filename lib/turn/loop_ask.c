@@ -352,10 +352,16 @@ loop_ask_aside(struct loop *l, struct request *request, struct error *err)
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, KEY_ROLE, "assistant");
+	if (t->member != l->lead)
+		writer_member_string(&w, KEY_AGENT, t->member->agent.name);
 	writer_member_array(&w, KEY_BLOCKS);
 	for (struct span_walk block = span_walk(l->turn.answer.blocks); span_next(&block);)
 		loop_write_block(&w, block.value);
 	writer_array_end(&w);
+	if (t->member->summarises || l->conversation.fallen > 0)
+		writer_member_string(&w, KEY_PROVIDER, loop_asked(l).provider);
+	if (l->conversation.fallen > 0)
+		writer_member_integer(&w, KEY_FALLBACK, (int64_t)l->conversation.fallen);
 	writer_member_span(&w, KEY_MODEL, l->turn.answer.model);
 	writer_member_span(&w, KEY_USAGE, l->turn.answer.usage);
 	writer_member_integer(&w, KEY_DURATION_MS, clock_monotonic() - l->turn.began);

@@ -1,8 +1,8 @@
 /*
  * Compaction: when a conversation comes to the agent's limit of tokens, its older messages are
- * replaced by a summary, which its model makes of them as a text, without tools. What is kept begins
- * with an answer, so that calls of tools and their results stay together. The event of the summary
- * says how many messages are kept: a resume and a replay go by it, and ask nobody.
+ * replaced by a summary, which its model, or that of another agent, makes of them as a text, without
+ * tools. What is kept begins with an answer, so that calls of tools and their results stay together. The
+ * event of the summary says how many messages are kept: a resume and a replay go by it, and ask nobody.
  */
 #include "turn/loop.h"
 
@@ -158,6 +158,8 @@ write_block(struct span block, struct buffer *out)
 static void
 write_request(const struct loop *l, struct span messages, size_t replaced, struct request *request)
 {
+	const struct member *maker = l->turns->member;
+	const char *said = maker->summarises ? maker->agent.system : NULL;
 	struct buffer text = BUFFER_INIT;
 	struct writer w;
 	size_t i = 0;
@@ -171,7 +173,7 @@ write_request(const struct loop *l, struct span messages, size_t replaced, struc
 	writer_begin(&w, &request->text);
 	writer_object(&w);
 	writer_member_string(&w, KEY_MODEL, loop_asked(l).model);
-	writer_member_string(&w, "system", system_prompt);
+	writer_member_string(&w, "system", said != NULL ? said : system_prompt);
 	writer_member_array(&w, "messages");
 	writer_object(&w);
 	writer_member_string(&w, KEY_ROLE, "user");
@@ -214,6 +216,55 @@ record_summary(struct loop *l, const struct buffer *summary, size_t replaced, si
 	return status;
 }
 
+/* ---- who is asked ---- */
+
+/* While a summary is made, its maker works, with a first model of its own. */
+struct maker {
+	const struct member *member;
+	size_t fallen;
+};
+
+static struct maker
+enter_maker(struct loop *l)
+{
+	const struct maker was = { l->turns->member, l->conversation.fallen };
+
+	l->turn.change.model = SPAN_NONE; /* it was chosen for the turn before */
+	if (was.member->summariser != NULL) {
+		l->turns->member = was.member->summariser;
+		l->conversation.fallen = 0;
+	}
+	return was;
+}
+
+static void
+leave_maker(struct loop *l, const struct maker *was)
+{
+	l->turns->member = was->member;
+	l->conversation.fallen = was->fallen;
+}
+
+/* Asks for a summary of the first messages, and other models if one does not answer. */
+static int
+ask_for_summary(struct loop *l, struct span messages, size_t replaced, struct error *err)
+{
+	const struct maker was = enter_maker(l);
+	struct request request = { .text = BUFFER_INIT };
+	int status;
+
+	for (;; l->conversation.fallen++) {
+		buffer_clear(&request.text);
+		write_request(l, messages, replaced, &request);
+		status = loop_ask_aside(l, &request, err);
+		if (status == 0 || l->conversation.fallen >= l->turns->member->agent.fallback.count ||
+		    !fallback_helps(err->code) || (l->turns->deadline != 0 && clock_monotonic() >= l->turns->deadline))
+			break;
+	}
+	leave_maker(l, &was);
+	buffer_free(&request.text);
+	return status;
+}
+
 /* ---- the recorded one ---- */
 
 static void
@@ -226,6 +277,20 @@ apply_text(struct loop *l, const struct buffer *summary, size_t kept)
 	loop_write_text(&w, span_of(summary->data, summary->len), NULL);
 	apply_summary(l, span_of(block.data, block.len), kept);
 	buffer_free(&block);
+}
+
+/* Counts what a recorded answer with a summary has used. */
+static void
+count_recorded(struct loop *l, struct span payload)
+{
+	const struct maker was = enter_maker(l);
+	long long fallen = 0;
+
+	if (span_integer(span_member(payload, KEY_FALLBACK), &fallen) && fallen > 0 &&
+	    (size_t)fallen <= l->turns->member->agent.fallback.count)
+		l->conversation.fallen = (size_t)fallen;
+	loop_count(l, span_member(payload, KEY_MODEL), span_member(payload, KEY_USAGE));
+	leave_maker(l, &was);
 }
 
 /* Takes over the recorded compaction before this turn; a replay records it again, with the answers
@@ -249,7 +314,7 @@ recall_summary(struct loop *l, struct error *err)
 		if (!span_is(asked->view.parent_event_id, before) ||
 		    !span_true(span_member(asked->view.payload, KEY_COMPACT)))
 			continue;
-		loop_count(l, span_member(asked->view.payload, KEY_MODEL), span_member(asked->view.payload, KEY_USAGE));
+		count_recorded(l, asked->view.payload);
 		if (recalled_replays(r) && call_aside(t->call, EVENT_MESSAGE_ASSISTANT, asked->id, before,
 		    asked->view.payload, err) == -1)
 			return -1;
@@ -270,7 +335,6 @@ loop_compact(struct loop *l, struct error *err)
 {
 	const struct agent *agent = &l->turns->member->agent;
 	const bool paused = l->turn.number > 0 && span_is(l->turn.answer.stop_reason, "pause");
-	struct request request = { .text = BUFFER_INIT };
 	struct buffer all = BUFFER_INIT, summary = BUFFER_INIT;
 	size_t kept, replaced;
 	int64_t tokens;
@@ -286,8 +350,7 @@ loop_compact(struct loop *l, struct error *err)
 	kept = count_kept(l, span_of(all.data, all.len), tokens);
 	if (kept > 0) {
 		replaced = l->conversation.givers.count - kept;
-		write_request(l, span_of(all.data, all.len), replaced, &request);
-		status = loop_ask_aside(l, &request, err);
+		status = ask_for_summary(l, span_of(all.data, all.len), replaced, err);
 		buffer_text(&summary, heading);
 		for (struct span_walk block = span_walk(l->turn.answer.blocks); status == 0 && span_next(&block);)
 			if (span_is(span_member(block.value, KEY_TYPE), "text"))
@@ -300,7 +363,6 @@ loop_compact(struct loop *l, struct error *err)
 		if (status == 0)
 			apply_text(l, &summary, kept);
 	}
-	buffer_free(&request.text);
 	buffer_free(&summary);
 	buffer_free(&all);
 	return status == 0 ? CONTINUES : FAILED;

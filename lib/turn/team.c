@@ -362,30 +362,38 @@ load_parts(struct team *t, struct member *m, const struct team_source *source, s
 	return skills_compose(agent, reads, workflow_directory(), err);
 }
 
+/* An agent whose file names neither provider nor model has those of the lead. */
+static void
+give_model(const struct team *t, struct member *m)
+{
+	const struct agent *lead = &t->members[0]->agent;
+
+	if (m->agent.model != NULL || m->agent.provider != NULL)
+		return;
+	m->agent.model = memory_text(lead->model);
+	m->agent.provider = memory_text(lead->provider);
+	if (m->agent.fallback.count == 0)
+		fallback_copy(&m->agent.fallback, &lead->fallback);
+}
+
 /* The member whose file this is: an existing one, or a new one, which has the lead's model if
  * its file names none. */
 static struct member *
 load_other(struct team *t, const char *path, const struct team_source *source, struct error *err)
 {
-	const struct agent *lead = &t->members[0]->agent;
 	struct stat wanted, have;
 	struct member *m;
 
 	if (stat(path, &wanted) == 0)
 		for (size_t i = 0; i < t->count; i++)
-			if (t->members[i]->agent.path != NULL &&
+			if (t->members[i]->agent.path != NULL && !t->members[i]->summarises &&
 			    stat(t->members[i]->agent.path, &have) == 0 &&
 			    have.st_dev == wanted.st_dev && have.st_ino == wanted.st_ino)
 				return t->members[i];
 	m = add_member(t);
 	if (agent_load(&m->agent, path, err) == -1)
 		return NULL;
-	if (m->agent.model == NULL && m->agent.provider == NULL) {
-		m->agent.model = memory_text(lead->model);
-		m->agent.provider = memory_text(lead->provider);
-		if (m->agent.fallback.count == 0)
-			fallback_copy(&m->agent.fallback, &lead->fallback);
-	}
+	give_model(t, m);
 	return load_parts(t, m, source, err) == -1 ? NULL : m;
 }
 
@@ -415,22 +423,77 @@ check_handoff(const struct member *m, const struct member *to, const char *tool,
 	    "handoffs: there are two tools '%s'", tool);
 }
 
-static int
-load_handoff(struct team *t, struct member *from, const char *name,
-    const struct team_source *source, struct error *err)
+/* Finds the file of an agent that this agent's file names under a key, at this place. */
+static char *
+find_other(const struct agent *agent, const char *name, const char *key, const char *place,
+    struct error *err)
 {
-	const struct agent *agent = &from->agent;
-	char *beside = path_directory(agent->path), *path, *tool;
+	char *beside = path_directory(agent->path), *path;
 	struct error why = ERROR_INIT;
 	char text[sizeof why.message];
-	struct member *to;
 
 	path = agent_find(name, beside, workflow_directory(), &why);
 	free(beside);
 	if (path == NULL)
-		return error_set(err, ERROR_DEFINITION, agent->handoffs_place, "handoffs: %s",
-		    error_text(&why, text, sizeof text));
-	to = trust_file_check(agent->path, path, err) != 0 ? NULL : load_other(t, path, source, err);
+		error_set(err, ERROR_DEFINITION, place, "%s: %s", key, error_text(&why, text, sizeof text));
+	if (path != NULL && trust_file_check(agent->path, path, err) != 0) {
+		free(path);
+		path = NULL;
+	}
+	return path;
+}
+
+/* A member of its own, though another may have the same file: nothing that is said of the step's result
+ * applies to a summary. */
+static int
+load_summariser(struct team *t, struct member *from, const struct team_source *source, struct error *err)
+{
+	const struct team_source plain = { .max_turns = -1, .max_tokens_total = -1,
+		.tools_policy = source->tools_policy };
+	const char *place = from->agent.limits.compact_place;
+	struct member *m;
+	const char *has;
+	char *path;
+
+	if (from->agent.limits.compact_agent == NULL)
+		return 0;
+	path = find_other(&from->agent, from->agent.limits.compact_agent, "compact", place, err);
+	if (path == NULL)
+		return -1;
+	m = add_member(t);
+	m->summarises = true;
+	if (agent_load(&m->agent, path, err) == -1) {
+		free(path);
+		return -1;
+	}
+	free(path);
+	has = *m->agent.tools != NULL ? "tools" : m->agent.mcp.names != NULL ? "mcp_servers" :
+	    m->agent.handoffs != NULL ? "handoffs" : m->agent.phases.count > 0 ? "phases" :
+	    m->agent.before_turn != NULL ? "before_turn" :
+	    m->agent.stop_tool != NULL || m->agent.stop_command != NULL ? "stop_when" :
+	    m->agent.output.path != NULL ? "output_schema" : m->agent.limits.compact_at != 0 ? "compact" :
+	    m->agent.continue_from != NULL ? "continue_from" : NULL;
+	if (has != NULL)
+		return error_set(err, ERROR_DEFINITION, place, "compact: '%s' is asked once for a summary, and "
+		    "cannot have %s", m->agent.name, has);
+	give_model(t, m);
+	if (load_parts(t, m, &plain, err) == -1)
+		return -1;
+	for (size_t i = 0; team_agent_provider(&m->agent, i) != NULL; i++)
+		if (provider_is_cli(team_agent_provider(&m->agent, i)))
+			return error_set(err, ERROR_DEFINITION, place, "compact: '%s' is asked for a summary, "
+			    "which the agent CLI '%s' cannot be", m->agent.name, team_agent_provider(&m->agent, i));
+	from->summariser = m;
+	return 0;
+}
+
+static int
+load_handoff(struct team *t, struct member *from, const char *name,
+    const struct team_source *source, struct error *err)
+{
+	char *path = find_other(&from->agent, name, "handoffs", from->agent.handoffs_place, err), *tool;
+	struct member *to = path == NULL ? NULL : load_other(t, path, source, err);
+
 	free(path);
 	if (to == NULL)
 		return -1;
@@ -506,6 +569,8 @@ team_load(struct team *t, const struct team_source *source, const char *name,
 	for (size_t i = 0; i < t->count; i++) {
 		char **names = t->members[i]->agent.handoffs;
 
+		if (load_summariser(t, t->members[i], source, err) == -1)
+			return -1;
 		for (; names != NULL && *names != NULL; names++)
 			if (load_handoff(t, t->members[i], *names, source, err) == -1)
 				return -1;

@@ -31,6 +31,9 @@ struct handoff {
 
 struct member {
 	struct agent agent;
+	const struct member *summariser; /* that makes the summaries of its conversation (compact); NULL:
+	                                it does itself */
+	bool summarises;             /* it is one */
 	struct tool *tools;          /* those that it may use, loaded */
 	size_t tool_count;
 	struct mcp_server **servers; /* whose tools it has too; the team's */

@@ -143,6 +143,8 @@ add_member(struct trust_items *items, const struct member *m, const struct sandb
 		trust_add_tool_of(items, a, &m->stop, step);
 	for (size_t i = 0; i < m->handoff_count; i++)
 		add_handoff(items, a, &m->handoffs[i].to->agent);
+	if (m->summariser != NULL)
+		add_handoff(items, a, &m->summariser->agent);
 	for (size_t i = 0; i < m->server_count; i++)
 		add_server(items, a, &m->servers[i]->definition, step, &decided);
 }

@@ -3,7 +3,7 @@
  * FAULT="CALL FROM TIMES ERROR [BYTES]": from its FROMth use on, CALL fails TIMES
  * times. The first write() to fail writes BYTES before and is short.
  * FAULT_ALSO=CALL: this call always fails too.
- * FAULT_CLOCK=N lets the monotonic clock run N times as fast.
+ * FAULT_CLOCK=N lets the monotonic clock run N times as fast; FAULT_DAYS=N puts the date N days ahead.
  * FAULT_STATFS=HEX: every file system is of this type. FAULT_FORK=1: no forks.
  * FAULT_MOUNT=WORD: mounting a file system of this type, or a path that ends so, fails.
  * FAULT_KILL=NAME: a process that goes by this name is killed when it is to write.
@@ -145,13 +145,26 @@ int
 clock_gettime(clockid_t clock, struct timespec *time)
 {
 	int (*function)(clockid_t, struct timespec *);
-	const char *factor = getenv("FAULT_CLOCK");
+	const char *factor = getenv("FAULT_CLOCK"), *days = getenv("FAULT_DAYS");
 
 	REAL("clock_gettime", function);
 	int result = function(clock, time);
 	if (factor != NULL && clock == CLOCK_MONOTONIC)
 		time->tv_sec *= atol(factor);
+	if (days != NULL && clock == CLOCK_REALTIME)
+		time->tv_sec += (time_t)(strtod(days, NULL) * 86400);
 	return result;
+}
+
+time_t
+time(time_t *seconds)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	if (seconds != NULL)
+		*seconds = now.tv_sec;
+	return now.tv_sec;
 }
 
 int

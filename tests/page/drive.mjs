@@ -291,7 +291,7 @@ const scenarios = {
 		await other.goto("about:blank");
 		await other.goto(`${url}/#code=${code}`);
 		await other.waitForSelector("form.login");
-		assert.match(await other.textContent("[role=alert]"), /This link was used before/);
+		assert.match(await other.textContent("[role=alert]"), /This link was used already, or it is of an awf-serve that has ended/);
 		assert.match(await other.textContent("form.login"), /awf-serve --new-token decide/);
 		assert.equal(new URL(other.url()).hash, "");
 		// By a token then; a wrong one says so, and leaves nobody logged in.
@@ -327,7 +327,7 @@ const scenarios = {
 						return closed.length;
 					});
 				await page.waitForTimeout(50);
-				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form), img:not([src^="blob:"]),
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell), img:not([src^="blob:"]),
 					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
 				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
 			});
@@ -371,6 +371,40 @@ const scenarios = {
 		await page.check(".wait .always input");
 		await page.click(".wait button:text-is('Approve')");
 		await page.waitForSelector(".wait", { state: "detached" });
+	},
+
+	// What a tool prints while it runs, over a reload; the agent is told something, here and by awf-ctl;
+	// then the tool ends. The tool goes on when there are the files gate.1 and gate.2.
+	async tell(run, gate) {
+		const prints = () => page.$$eval(".event.live", (all) => all.filter((each) => each.getAttribute("aria-label") === "Output in progress")
+			.map((each) => each.querySelector(".where").textContent + ": " + each.querySelector(".text.code").textContent));
+		await logIn();
+		await openRun(run);
+		await until("what it prints", async () => (await prints()).join() === "work:0:0: north\naside\n");
+		writeFileSync(gate + ".1", "");
+		await until("what it prints after that", async () => (await prints()).join() === "work:0:0: north\naside\nsouth\n");
+		await page.reload();
+		await until("the same", async () => (await prints()).join() === "work:0:0: north\naside\nsouth\n");
+		// The field is there for a call of an agent that works.
+		assert.equal(await page.isVisible("form.tell"), false);
+		await page.click(".item.call .name");
+		await page.waitForSelector("form.tell input:visible");
+		await page.click("form.tell button");
+		assert.equal(await page.textContent("form.tell output, form.tell [role=status]"), "");
+		await page.fill("form.tell input", "only the <b>north");
+		await page.click("form.tell button");
+		await until("it is told", async () => (await page.textContent("form.tell")).includes("Told: it reads this before its next turn."));
+		assert.equal(await page.inputValue("form.tell input"), "");
+		const said = spawnSync("awf-ctl", ["tell", "work"], { input: "and the east\n" });
+		assert.equal(said.status, 0, String(said.stderr));
+		writeFileSync(gate + ".2", "");
+		await until("the end", async () => (await page.textContent(".state")).includes("success"));
+		assert.deepEqual(await prints(), []);
+		assert.equal(await page.isVisible("form.tell"), false);
+		const rows = async () => page.$$eval("article[data-seq]", (all) => all.map((each) => each.textContent));
+		for (const text of ["only the <b>north", "and the east"])
+			await until(text, async () => (await rows()).filter((each) => each.includes(text)).length === 1);
+		await sameAfterReload("told");
 	},
 
 	// Events of any shape are shown.

@@ -117,6 +117,11 @@ case_is_chosen() {
 # VERB PATH [OPTION...] RUN: decides with awf-ctl, then goes on with the run.
 go_on_after() { awf-ctl "$@" && awf-run --resume "${@: -1}"; }
 
+# DAYS PROGRAM...: runs a program, and what it starts, so many days ahead.
+ahead() {
+	ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0 LD_PRELOAD="$BUILD/tests/fault/preload.so" FAULT_DAYS="$1" "${@:2}"
+}
+
 # The programs with whole patience, for a test that acts while they wait.
 patient() { export PATH="${BUILD%/test}/bin:$PATH"; }
 

@@ -13,6 +13,13 @@ prepare() {
 		'awf-step --ask-grace 30 --ask "Is {{data}} right?" --output-schema '"$PWD"'/answer.json --accept "jq -e .data.ok >/dev/null || { echo say it is >&2; exit 1; }" first |' \
 		'	awf-step --ask-grace 30 --ask "And {{data.ok}}?" -r second'
 }
+# What a test leaves waiting ends with it.
+cleanup() {
+	local run
+	for run in $(awf-tail --list --json --status running 2>/dev/null | jq -r .run_id); do
+		awf-ctl cancel "$run" 2>/dev/null || true
+	done
+}
 # flow NAME LINE…
 flow() {
 	local name=$1
@@ -438,7 +445,7 @@ Is cake right?'
 	eventually [ -s out ]
 	echo 'TOOL:wait_workflow {"run":"$RUN"}' >&9
 	eventually sh -c '[ $(wc -l <out) = 2 ]'
-	same "$(uniq out)" '["waiting",[{"asks":"approval","call":"check:0:0"}],""]'
+	same "$(uniq out)" '["waiting",[{"asks":"approval","call":"check:0:0"}],null]'
 	awf-ctl approve check </dev/null
 	echo 'TOOL:wait_workflow {"run":"$RUN"}' >&9
 	exec 9>&-
@@ -451,7 +458,7 @@ CAREFUL='TOOL:start_workflow {"workflow":"careful"}'
 says() { MCP_ELICITS=$1 asks "if .asked then .asked else $STATE end"; }
 careful() { flow careful 'awf-step -n draft -- echo text | awf-step --approve check | awf-step -r out -- cat'; }
 decided() {
-	jq -c 'select(.payload.approval.decision).payload.approval | [.decision, .by, .reason]' "$AWF_STORAGE/latest"
+	jq -c 'select(.payload.approval.decision).payload.approval | [.decision, .by, .reason]' "$AWF_STORAGE/latest" | sort -u
 }
 
 @test "the client's user is asked about what waits for a person, and decides" {
@@ -477,14 +484,14 @@ text
 	careful
 	for said in '{"action":"decline"}' '{"action":"cancel"}' '{"error":{"code":-32603,"message":"no"}}'; do
 		says "[$said]" <<<"$CAREFUL" >out
-		same "$(tail -n 1 out)" '["waiting",false,""]'
+		same "$(tail -n 1 out)" '["waiting",false,null]'
 		same "$(decided)" ''
 	done
 	says '[{"action":"accept","content":{"approve":"yes"}}]' <<<"$CAREFUL" >out
 	same "$(tail -n 1 out | sed 's/run [^:]*/run ID/')" '[null,null,"run ID: approve: is to be true or false"]'
 	MCP_MODERN=1 says '[{"action":"decline"},{"action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
 TOOL:wait_workflow {\"run\":\"\$RUN\"}"
-	same "$(grep '^\[' out)" '["waiting",false,""]
+	same "$(grep '^\[' out)" '["waiting",false,null]
 ["success",true,"text\n"]'
 	# Decided elsewhere before the answer comes: it is refused, and the run goes on as it was decided.
 	says '[{"action":"decline"},{"first":"awf-ctl deny check </dev/null","action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
@@ -496,7 +503,7 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 	# Who is not in time: the request is told that the run waits, and what he says counts all the same.
 	says '[{"late":true,"action":"accept","content":{"approve":true}}]' >out <<<"$CAREFUL
 TOOL:wait_workflow {\"run\":\"\$RUN\"}"
-	same "$(grep '^\[' out)" '["waiting",false,""]
+	same "$(grep '^\[' out)" '["waiting",false,null]
 ["success",true,"text\n"]'
 }
 
@@ -536,7 +543,7 @@ rule: ship
 	grep -qE '^\(810 bytes more: awf-replay --state check [0-9a-f-]{36}\)$' out
 	careful
 	MCP_CAPABILITIES='{"elicitation":{"url":{}}}' says '[]' <<<"$CAREFUL" >out
-	same "$(cat out)" '["waiting",false,""]'
+	same "$(cat out)" '["waiting",false,null]'
 	MCP_MODERN=1 asks '.ok.status // (.content[0].text | fromjson.error.message)' >out <<-'END'
 		tools/call {"name":"start_workflow","arguments":{"workflow":"careful"},"requestState":"x"}
 		TOOL:start_workflow {"workflow":"careful"}

@@ -573,3 +573,34 @@ all_gone() { local pid; while read -r pid; do gone "$pid" || return 1; done <pid
 	run -125 --separate-stderr awf-run -n true
 	[[ "$stderr" == *"the storage belongs to another user"* ]]
 }
+
+@test "a line of settings that means nothing is told, with the word that may have been meant" {
+	printf '%s\n' '#!/usr/bin/env awf-run' '# awf: resum: auto' '#  awf: env : STAGE' '# awf: resume auto' '# awf: colour: red' \
+		'# awf: description: Runs' '# awf: input: {}' '# awf: ignore-env: X' '# awf: it is a workflow' '# A comment: awf: x' \
+		'awf-step -n a -q -- true' '# awf: resme: auto' >flow.awf
+	chmod +x flow.awf
+	run -0 --separate-stderr ./flow.awf
+	same "$stderr" "awf-run: ./flow.awf:2: warning: '# awf: resum' means nothing (did you mean 'resume:'?)
+awf-run: ./flow.awf:3: warning: '# awf: env' means nothing (did you mean 'env:'?)
+awf-run: ./flow.awf:4: warning: '# awf: resume' means nothing (did you mean 'resume:'?)
+awf-run: ./flow.awf:5: warning: '# awf: colour' means nothing (known are ignore-env, env, resume, description and input)"
+	run -0 --separate-stderr awf-run --dry-run ./flow.awf
+	[[ $stderr == *"flow.awf:2: warning: '# awf: resum' means nothing"* ]]
+	sed -i '/means\|resum: \|env :\|resume auto\|colour/d' flow.awf
+	run -0 --separate-stderr ./flow.awf
+	same "$stderr" ''
+}
+
+@test "the call that waits is named whole, or not at all" {
+	local name command i
+	name=$(printf 'a%.0s' {1..60})
+	command="awf-step -n --approve x$name"
+	for i in 1 2 3 4; do command="awf-step -n --each g$i$name -- $command"; done
+	run -75 --separate-stderr awf-run -c "$command"
+	[[ $stderr == *": waits for a decision: awf-ctl approve g4$name:0:0/"*"/x$name:0:0 "* ]]
+	for i in 5 6 7 8; do command="awf-step -n --each g$i$name -- $command"; done
+	run -75 --separate-stderr awf-run -c "$command"
+	[[ $stderr == *': waits for a decision: awf status tells what to type'* ]]
+	[[ $stderr != *'awf-ctl approve g'* ]]
+	[[ $(awf status) == *"awf-ctl approve g8$name:0:0/"*"/x$name:0:0 "* ]] || [ $? = 1 ]
+}

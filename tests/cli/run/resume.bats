@@ -893,3 +893,57 @@ post:1:0: sh -c kill -9 $$ ("fay")'
 	run -0 awf-run --resume "$(<id)"
 	same "$(sort made | paste -sd' ')" "a a b b"
 }
+
+@test "a step of a resume is killed before it has begun: who gets no lines of it fails, and the next resume goes on" {
+	mkdir shim
+	# The first step of the workflow, as it is where KILLED is set: killed before it is anybody.
+	printf '#!/bin/sh\n[ -z "$KILLED" ] || kill -9 $$\nexec awf-step "$@"\n' >shim/first-step
+	chmod +x shim/first-step
+	cat >flow.awf <<-'END'
+		#!/usr/bin/env awf-run
+		first-step -r -i lines first -- cat |
+			awf-step -i lines ok --approve |
+			awf-step -r use --effects external -- tee -a ledger
+	END
+	chmod +x flow.awf
+	export PATH="$PWD/shim:$PATH" KILLED=
+	run -75 awf-run --wait 0 ./flow.awf <<<$'a\nb'
+	awf-ctl approve ok:0:0
+	awf-ctl approve ok:0:1
+	KILLED=yes run -3 --separate-stderr awf-run --resume @
+	[[ $stderr == *'ok: stdin: no items, though there were some before this resume: did what writes them fail?'* ]]
+	[ ! -e ledger ]
+	run -0 awf-run --resume @
+	same "$(cat ledger)" $'a\nb'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
+@test "a list that is empty in a resume alone is none, unless the step says that it may be" {
+	lists() { awf-run --name "$1" -c "cat list | awf-step -i lines ${2-} use --effects external -- tee -a ledger; test -e ok"; }
+	printf 'a\nb\n' >list
+	run ! lists one
+	: >list
+	run ! --separate-stderr awf-run --resume @
+	[[ $stderr == *'use: stdin: no items, though'* ]]
+	same "$(jq -c 'select(.type == "step.completed" and .payload.error).payload.error.code' "$AWF_STORAGE/latest")" '"no_input"'
+	awf-verify --determinism --isolation copy
+	printf 'a\nb\n' >list
+	touch ok
+	run -0 awf-run --resume @
+	same "$(cat ledger)" $'a\nb'
+	rm ok
+	run ! lists two --allow-empty
+	: >list
+	touch ok
+	run -0 awf-run --resume @
+	# One that was empty before may be empty again, and a fork has another list.
+	rm ok
+	run ! lists three
+	touch ok
+	run -0 awf-run --resume @
+	printf 'c\n' >list
+	run -0 lists four
+	: >list
+	run -0 awf-run --fork @ --at use
+}

@@ -288,6 +288,34 @@ approve_tools: [ship]'
 	grep -q 12345678901234567890 ledger
 }
 
+@test "what a tool prints while it runs, and what the agent is told meanwhile" {
+	mkdir -p agents tools
+	export ASAN_OPTIONS=detect_leaks=0 GATE=$PWD/gate
+	tool look '"effects":"read","input_schema":{"type":"object"}' 'cat >/dev/null
+echo north; echo aside >&2
+until [ -e "$GATE.1" ]; do sleep 0.02; done
+echo south
+until [ -e "$GATE.2" ]; do sleep 0.02; done'
+	agent scout $'tools: [look]\nsandbox: none'
+	stream tool_use "$(use t1 look '{}')" >first
+	text 'all right' >last
+	model_server --answer first --answer last
+	awf-run --name told -c 'echo x | awf-step -a scout -r work' >out 3>&- &
+	runner=$!
+	eventually grep -qs tool.call "$AWF_STORAGE/latest"
+	serve
+	drive tell @told "$GATE"
+	wait "$runner"
+	same "$(cat out)" 'all right'
+	same "$(sent)" 2
+	same "$(payloads message.user 'select(.told) | [.blocks[0].text, .told.by]' | jq -c '.[0]' | paste -sd,)" \
+		'"only the <b>north","and the east"'
+	[[ $(bodies | tail -n 1) == *'only the <b>north'*'and the east'* ]]
+	[[ $(payloads tool.result .) == *north*south* ]]
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
 @test "who may only read decides nothing, and is out when logged out" {
 	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	serve

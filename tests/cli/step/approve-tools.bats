@@ -149,6 +149,44 @@ told() { bodies | tail -n 1 | jq -c '.messages[-1].content[]|select(.type=="tool
 	awf-verify --determinism --isolation copy
 }
 
+@test "the approvals of an answer have the numbers of its calls, in their order" {
+	tool mail '"effects":"external","input_schema":{"type":"object"}' 'cat >>"$LEDGER"; echo mailed'
+	agent op 'tools: [ship, mail]
+approve_tools: [ship, mail]'
+	stream tool_use "$(use t1 ship '{"to":"a"}')" "$(use m1 mail '{"n":1}')" "$(use t2 ship '{"to":"b"}')" \
+		"$(use t3 ship '{"to":"c"}')" "$(use m2 mail '{"n":2}')" "$(use t4 ship '{"to":"d"}')" "$(use t5 ship '{"to":"e"}')" >first
+	numbers() {
+		jq -r 'select(.type=="step.started" and .payload.kind=="approval").payload|.call + " " + (.input.input|.to // (.n|tostring))' \
+			"$(transcript)" | sort -u | paste -sd,
+	}
+	in_order='work:0:0/mail:0:0 1,work:0:0/mail:0:1 2,work:0:0/ship:0:0 a,work:0:0/ship:0:1 b,work:0:0/ship:0:2 c,work:0:0/ship:0:3 d,work:0:0/ship:0:4 e'
+	echo x >in
+	for WAIT in 0 30s; do
+		: >ledger
+		model_server --loop --answer-for tool_use_id last --answer first
+		begin -c 'awf-step -a op -r work'
+		if [ "$WAIT" = 0 ]; then ended 75; fi
+		eventually eval '[ "$(numbers)" = "$in_order" ]'
+		eventually eval '[ "$(waits | jq length)" = 7 ]'
+		# Decided in another order than that of the calls; the second is denied, and the fourth edited.
+		awf-ctl approve work:0:0/ship:0:4
+		awf-ctl deny work:0:0/ship:0:1
+		awf-ctl approve work:0:0/mail:0:1
+		awf-ctl approve -e work:0:0/ship:0:3 <<<'{"tool":"ship","input":{"to":"D"},"rule":"ship","always":false}'
+		awf-ctl approve work:0:0/ship:0:0
+		awf-ctl approve work:0:0/mail:0:0
+		awf-ctl approve work:0:0/ship:0:2
+		if [ "$WAIT" = 0 ]; then WAIT=0 begin --resume @; fi
+		ended 0
+		same "$(jq -c '.to // .n' ledger | sort | paste -sd,)" '"D","a","c","e",1,2'
+		same "$(bodies | tail -n 1 | jq -c '[.messages[-1].content[]|select(.is_error==true).tool_use_id]')" '["t2"]'
+		same "$(sent)" 2
+		same "$(numbers)" "$in_order"
+		awf-verify -q
+		awf-verify --determinism --isolation copy
+	done
+}
+
 @test "the time in which a person decides is not the agent's" {
 	agent op 'tools: [ship]
 timeout: 2s
@@ -469,6 +507,48 @@ twice() {
 		same "$stderr" 'awf-ctl: ship:0:0: is no approval of a tool call, which alone can be given for the whole run'
 		same "$(awf-tail --list --json | jq -r .status | head -n 1)" waiting
 	done
+}
+
+@test "always is for the agent that was asked about: after a hand-over, and in another step, it is asked anew" {
+	agent other 'tools: [ship]
+approve_tools: ["*"]'
+	agent op 'tools: [ship]
+handoffs: [other]
+approve_tools: ["*"]'
+	stream tool_use "$(use t1 ship '{"to":"a"}')" >a
+	stream tool_use "$(use t2 ship '{"to":"b"}')" >b
+	stream tool_use "$(use t3 transfer_to_other '{}')" >over
+	stream tool_use "$(use t4 ship '{"to":"c"}')" >c
+	stream tool_use "$(use t5 ship '{"to":"d"}')" >d
+	model_server --answer a --answer b --answer over --answer c --answer d --answer last
+	always() {
+		same "$(waits | jq length)" 1
+		awf-ctl approve --always "$(waits | jq -r '.[]')"
+		WAIT=0 begin --resume @
+	}
+	echo x >in
+	WAIT=0 begin -c 'awf-step -a op -r work'
+	ended 75
+	always
+	# The hand-over itself is not asked about. The other agent is asked about once more, and then no more.
+	ended 75
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b'
+	always
+	ended 0
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b c d'
+	same "$(sent)" 6
+	same "$(payloads step.started 'select(.kind == "approval") | .input.input.to' | sort -u | paste -sd' ')" '"a" "c"'
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# Another step: the same agent is not asked about again, another is.
+	: >ledger
+	model_server --answer a --answer last --answer b --answer last --answer c --answer last
+	WAIT=0 begin -c 'awf-step -a op one | awf-step -a op two | awf-step -a other -r three'
+	ended 75
+	always
+	ended 75
+	same "$(jq -r .to ledger | paste -sd' ')" 'a b'
+	same "$(waits)" '["three:0:0/ship:0:0"]'
 }
 
 @test "what another step of the run approves allows no tool" {

@@ -70,10 +70,10 @@ asked() {
 }
 
 @test "a wrong value is refused" {
-	for value in 100k '{keep: 3}' '{at: 0}' '{at: 100x}' '{at: 100k, keep: 0}' '{at: 1k, more: 2}'; do
+	for value in 100k '{keep: 3}' '{at: 0}' '{at: 100x}' '{at: 100k, keep: 0}' '{at: 1k, more: 2}' '{at: 1k, agent: 7}' '{at: 1k, agent: ""}'; do
 		agent scout "compact: $value"
 		run -2 --separate-stderr awf-step -a scout work <<<x
-		[[ $stderr == *'compact: expected {at: TOKENS, keep: MESSAGES}'* ]]
+		[[ $stderr == *'compact: expected {at: TOKENS, keep: MESSAGES, agent: FILE}'* ]]
 	done
 }
 
@@ -92,4 +92,68 @@ asked() {
 	same "$(jq -r .status seen/talk | sort | uniq -c | awk '{print $2}' | paste -sd' ')" 200 || { jq -r .why seen/talk | sort | uniq -c >&2; false; }
 	[ "$(jq -r .thoughts seen/talk | sort -n | tail -n 1)" -gt 0 ]
 	grep -l '"compact":{"replaced"' "$AWF_STORAGE"/transcripts/*.jsonl >/dev/null
+}
+
+# The summaries in the bodies of requests: those of the agent called clerk.
+clerks() { bodies | jq -c 'select(.system | tostring | contains("You are a clerk"))'; }
+
+@test "another agent makes the summary: its model, its prompt, its parameters; it costs and is recorded as its own" {
+	agent scout $'tools: [look]\nhandoffs: []\ncompact: {at: 700, keep: 3, agent: clerk}'
+	printf -- '---\nprovider: anthropic\nmodel: small\nmax_tokens: 77\nfallback: [anthropic/spare]\n---\nYou are a clerk.\n' >agents/clerk.md
+	sed -i 's/"model":"test-1"/"model":"small"/' gist
+	text '\"all right\"' >last
+	printf '%s\n' 'anthropic/test* 1 1' 'anthropic/small 1000 1000' >prices
+	export AWF_PRICES=$PWD/prices
+	model_server --answer-for 'You are a clerk' gist --answer u1 --answer u2 --answer u3 --answer u4 --answer u5 --answer u6 --answer last --loop
+	# What is said of the step's result is not said to the clerk.
+	echo '{"type":"string","title":"the verdict"}' >schema.json
+	same "$(awf-run -c 'awf-step -a scout -r --output-schema schema.json work' <<<"$(head -c 1200 /dev/zero | tr '\0' q)")" 'all right'
+	[[ $(bodies | head -n 1 | jq -r '.system | tostring') == *'the verdict'* ]]
+	[[ $(clerks) != *'the verdict'* ]]
+	same "$(clerks | jq -c '[.model, .max_tokens, (.tools // [] | length), (.messages | length)]' | sort -u)" '["small",77,0,1]'
+	same "$(clerks | wc -l)" "$(payloads message.user 'select(.compact)' | wc -l)"
+	[[ $(clerks | jq -r .system | head -n 1) != *summarise* ]]
+	same "$(payloads message.assistant 'select(.compact) | [.agent, .provider, .model, .fallback]' | sort -u)" '["clerk","anthropic","small",null]'
+	# The answers of the call itself stay the scout's.
+	same "$(payloads message.assistant 'select(.compact | not) | [.agent, .provider]' | sort -u)" '[null,null]'
+	# 15 tokens for a summary at $1000 a million, and the rest at a thousandth.
+	cost=$(awf-tail --list --json --cost | jq .cost)
+	jq -en --argjson cost "$cost" --argjson made "$(clerks | wc -l)" '$cost > 0.015 * $made and $cost < 0.015 * $made + 0.01' ||
+		{ echo "cost $cost" >&2; false; }
+	awf-verify -q
+	before=$(sent)
+	awf-verify --determinism --isolation copy
+	same "$(sent)" "$before"
+}
+
+@test "a summary by another model when the first does not answer; a resume asks for none again" {
+	agent scout $'tools: [look]\ncompact: {at: 500, keep: 2, agent: clerk}'
+	printf -- '---\nprovider: anthropic\nmodel: small\nfallback: [anthropic/spare]\n---\nYou are a clerk.\n' >agents/clerk.md
+	# The fourth request is the first for a summary.
+	model_server --answer-for 'You are a clerk' gist --answer u1 --answer u2 --answer u4 --loop --fault 4:529 --fault 6:401
+	run ! awf-run -c 'awf-step -a scout -r --retries 0 work' <<<"$(head -c 1200 /dev/zero | tr '\0' q)"
+	same "$(clerks | jq -r .model | head -n 2 | paste -sd' ')" 'small spare'
+	same "$(payloads message.assistant 'select(.compact) | [.provider, .fallback]' | head -n 1)" '["anthropic",1]'
+	made=$(clerks | wc -l)
+	model_server --answer-for 'You are a clerk' gist --answer last --loop
+	same "$(awf-run --resume @)" 'all right'
+	same "$(clerks | wc -l)" 0
+	[ "$made" -ge 1 ]
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
+@test "an agent that cannot make summaries is refused, and so is one that is not there" {
+	agent scout 'compact: {at: 1k, agent: clerk}'
+	run -2 --separate-stderr awf-step -a scout work <<<x
+	[[ $stderr == *"scout.md:5: compact: "*clerk* ]]
+	for wrong in 'tools: [look]' $'handoffs: [scout]' 'compact: {at: 1k}' 'stop_when: {command: x}' 'continue_from: x'; do
+		agent clerk "$wrong"
+		run -2 --separate-stderr awf-step -a scout work <<<x
+		[[ $stderr == *"is asked once for a summary, and cannot have ${wrong%%:*}"* ]] || { echo "$wrong: $stderr"; false; }
+	done
+	printf -- '---\nmodel: claude/default\n---\nYou are a clerk.\n' >agents/clerk.md
+	run -2 --separate-stderr awf-step -a scout work <<<x
+	[[ $stderr == *"which the agent CLI 'claude' cannot be"* ]]
+	same "$(sent 2>/dev/null || echo 0)" 0
 }

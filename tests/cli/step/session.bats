@@ -81,6 +81,57 @@ asked() {
 	same "$(asked 9 | jq length)" 17
 }
 
+# SHELL DAYS QUESTION: what a shell asks whose clock is so many days ahead.
+say_on() {
+	ahead "$2" awf-run --name "$1" -c 'awf-step --session notes -a helper chat -r' <<<"$3"
+}
+# How many runs are under way, by their locks: the clocks of their shells differ.
+under_way() { awf-tail --list --json | jq -s 'map(select(.status == "running")) | length'; }
+
+@test "five days, from two shells with clocks of their own: one order, nothing lost, and each run replays" {
+	for n in $(seq 16); do
+		text "answer $n" >"answer$n"
+		set -- "$@" --answer "answer$n"
+	done
+	model_server "$@"
+	mkdir -p "$AWF_STORAGE/sessions"
+	for day in 0 1 2 3 4; do
+		# Both begin while the session is another's, so the two wait for it at the same time. The
+		# clock of the second shell is ahead, and behind again with the first call of the next day.
+		exec 8>>"$AWF_STORAGE/sessions/notes"
+		flock 8
+		say_on here "$day" "here $day" >>here.out 2>>here.err 3>&- 8>&- &
+		here=$!
+		say_on there "$((day + 1))" "there $day" >>there.out 2>>there.err 3>&- 8>&- &
+		there=$!
+		eventually eval '[ "$(under_way)" = 2 ]'
+		same "$(cat "$MODEL_SERVER_LOG" 2>/dev/null | wc -l)" "$((day * 3))"
+		exec 8>&-
+		wait "$here"
+		wait "$there"
+		say_on here "$day" "later $day" >>here.out
+	done
+	same "$(cat here.out there.out | sort -V)" "$(seq -f 'answer %.0f' 15)"
+	same "$(sent)" 15
+	# Each call has all that was said before it, in the same order, and what it says itself.
+	for n in $(seq 2 15); do
+		same "$(asked "$n" | jq -c '.[:-1]')" "$(asked $((n - 1)) | jq -c ". + [\"answer $((n - 1))\"]")"
+	done
+	same "$(asked 15 | jq -c 'map(select(startswith("answer") | not)) | sort')" \
+		"$(for day in 0 1 2 3 4; do printf '%s\n' "here $day" "there $day" "later $day"; done | jq -nRc '[inputs] | sort')"
+	[[ $(awf-tail --sessions | tail -n 1) == 'notes '*' 15 '* ]]
+	for record in "$AWF_STORAGE"/transcripts/*.jsonl; do
+		awf-verify -q "$record"
+		awf-verify --determinism --isolation copy "$record"
+	done
+	same "$(sent)" 15
+	[ "$(awf-tail --list --json | jq -r '.started[:10]' | sort -u | wc -l)" -ge 6 ]
+	# The latest is the one that came last, whatever its clock said.
+	awf-ctl prune --max-count 0
+	say_on there 0 last
+	same "$(asked 16)" "$(asked 15 | jq -c '. + ["answer 15","last"]')"
+}
+
 @test "a call that failed or was killed is not gone on with; its resume has what it had" {
 	say one
 	model_server --fault '1:401' --answer a2 --answer a3 --answer a4

@@ -92,3 +92,14 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	same "$output" x
 	[ "$(($(date +%s%3N) - begun))" -ge 4000 ]
 }
+
+@test "a run whose child run sleeps does so, too, and waits for nobody" {
+	printf '%s\n' '#!/usr/bin/env awf-run' 'echo x | awf-step nap --sleep 3d' >inner.awf
+	chmod +x inner.awf
+	recorded 75 --name outer -c './inner.awf | awf-step -r after -- cat'
+	[[ $stderr == *'awf-run: outer: step inner:0:0: sleeping' ]]
+	same "$(payloads run.completed .error.message)" '"sleeping"'
+	run -0 awf-replay --tree @
+	[[ ${lines[0]} == 'outer waiting '*': waiting: sleeping' ]]
+	[[ $output != *person* ]]
+}

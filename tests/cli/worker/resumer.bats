@@ -150,11 +150,8 @@ processes() {
 		! grep -qzx "AWF_STORAGE=$AWF_STORAGE" "/proc/$process/environ" 2>/dev/null || cat "/proc/$process/comm"
 	done
 }
-# Runs a program so many days ahead.
-ahead() { faketime -f "+$1" "${@:2}"; }
 
 @test "a workflow sleeps three days, is approved, and sleeps three more; all locks are lost in between" {
-	faketime -f +1d true 2>/dev/null || skip "needs faketime"
 	cat >flow.awf <<-'END'
 		#!/usr/bin/env awf-run
 		# awf: resume: auto
@@ -167,15 +164,15 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	wait "$RESUMER" || true
 	waiting ./flow.awf
 	same "$(processes)" ''
-	same "$(ahead 2.9d awf-worker --resumer --once)" ''
+	same "$(ahead 2.9 awf-worker --resumer --once)" ''
 	find "$AWF_STORAGE/runs" -name '*lock*' -delete
-	same "$(ahead 3.1d awf-worker --resumer --once)" "$(id)	waiting"
+	same "$(ahead 3.1 awf-worker --resumer --once)" "$(id)	waiting"
 	same "$(awf-tail --list --json | jq -c '.waits|map([.call,.for])')" '[["ok:0:0","approval"]]'
-	ahead 3.2d awf-ctl approve ok
-	same "$(ahead 3.2d awf-worker --resumer --once)" "$(id)	waiting"
+	ahead 3.2 awf-ctl approve ok
+	same "$(ahead 3.2 awf-worker --resumer --once)" "$(id)	waiting"
 	find "$AWF_STORAGE/runs" -name '*lock*' -delete
-	same "$(ahead 6.1d awf-worker --resumer --once)" ''
-	same "$(ahead 6.3d awf-worker --resumer --once)" "$(id)	success"
+	same "$(ahead 6.1 awf-worker --resumer --once)" ''
+	same "$(ahead 6.3 awf-worker --resumer --once)" "$(id)	success"
 	same "$(cat ledger)" x
 	rm ledger
 	begun=$(date +%s)

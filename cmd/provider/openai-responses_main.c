@@ -60,7 +60,7 @@ is_part(struct span block, bool assistant)
 }
 
 static bool
-is_same(struct span a, struct span b)
+span_is_same(struct span a, struct span b)
 {
 	return a.len == b.len && (a.len == 0 || memcmp(a.at, b.at, a.len) == 0);
 }
@@ -113,7 +113,7 @@ write_message(struct writer *w, bool assistant, struct span_walk *walk)
 		write_raw(w, block, responses_message_members);
 		writer_object_end(w);
 	} while (span_next(&ahead) &&
-	    is_part(ahead.value, assistant) && is_same(id, request_own_raw(ahead.value, OPENAI_RESPONSES, "id")));
+	    is_part(ahead.value, assistant) && span_is_same(id, request_own_raw(ahead.value, OPENAI_RESPONSES, "id")));
 	writer_array_end(w);
 	writer_object_end(w);
 }
@@ -140,8 +140,8 @@ write_special(struct writer *w, struct span block, struct span_walk after)
 			pass_member(w, tool->input, input);
 		/* The other half, the result, is the block after the call. */
 		if (span_next(&after) && request_type(after.value, "tool_result") &&
-		    is_same(own, request_own_type(after.value)) &&
-		    is_same(span_member(block, KEY_TOOL_ID), span_member(after.value, KEY_TOOL_ID)))
+		    span_is_same(own, request_own_type(after.value)) &&
+		    span_is_same(span_member(block, KEY_TOOL_ID), span_member(after.value, KEY_TOOL_ID)))
 			pass_of(w, tool->output, after.value, KEY_TOOL_CONTENT);
 	} else if (tool != NULL) {
 		pass_of(w, tool->output, block, KEY_TOOL_CONTENT);

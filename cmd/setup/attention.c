@@ -273,7 +273,7 @@ add_failed(struct attention *a, const struct summary *run)
 }
 
 static void
-look_at(struct attention *a, const char *run_id)
+attention_read_run(struct attention *a, const char *run_id)
 {
 	char *path = storage_transcript(a->storage, run_id);
 	struct summary run;
@@ -355,7 +355,7 @@ attention_read(struct attention *a, struct error *err)
 		qsort(a->runs, a->run_count, sizeof *a->runs, by_id);
 	for (size_t i = 0; i < a->run_count; i++)
 		if (a->runs[i].looked_at)
-			look_at(a, a->runs[i].run_id);
+			attention_read_run(a, a->runs[i].run_id);
 	if (add_queued(a, err) != 0)
 		return -1;
 	if (a->count > 0)

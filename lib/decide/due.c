@@ -38,14 +38,14 @@ due_read_event(void *context, const struct placed *placed, struct error *err)
 }
 
 static void
-take_next(struct due *d, int64_t time)
+due_note_time(struct due *d, int64_t time)
 {
 	if (time != 0 && (d->next == 0 || time < d->next))
 		d->next = time;
 }
 
 static int
-read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth,
+due_read_nested(struct due *d, const struct storage *s, const char *run_id, bool own, int depth,
     struct error *err)
 {
 	char *path = storage_transcript(s, run_id);
@@ -70,7 +70,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 			d->ready |= at->decision.length > 0 && !at->used;
 		} else {
 			d->ready |= at->deadline != 0 && at->deadline <= now;
-			take_next(d, at->deadline);
+			due_note_time(d, at->deadline);
 		}
 	}
 	for (const struct model_call *c = m.first_of_attempt; d->waits && failed == 0 && c != NULL; c = c->next) {
@@ -78,9 +78,9 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 
 		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST)
 			continue;
-		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, err);
+		failed = due_read_nested(&inside, s, c->rare->child_run_id, false, depth + 1, err);
 		d->ready |= inside.ready;
-		take_next(d, inside.next);
+		due_note_time(d, inside.next);
 	}
 	model_free(&m);
 	free(path);
@@ -90,7 +90,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 int
 due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err)
 {
-	return read_inside(d, s, run_id, own, 0, err);
+	return due_read_nested(d, s, run_id, own, 0, err);
 }
 
 void

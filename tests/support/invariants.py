@@ -172,7 +172,7 @@ MUTATIONS = [Mutation(*row) for row in (
     ("lib/storage/queue.c", "q->run_id[0] != '\\0'",
      "snprintf(q->run_id, sizeof q->run_id, \"%s\", run_id);\npath = ticket_path(q);",
      "path = ticket_path(q);\n", "test_queue"),
-    ("lib/storage/retention.c", "retention_plan_holds(items, count)",
+    ("lib/decide/retention.c", "retention_plan_holds(items, count)",
      "bool full = false, rescued = true;", "bool full = false, rescued = false;", "test_retention"),
     ("lib/storage/roster.c", "len == RECORD",
      "len = snprintf(record, sizeof record, \"%c%c %-10ld %-*s%*s %s %-*ld %-*s\\n\", RECORD_BEGUN,",

@@ -2,7 +2,7 @@
  * The call is looked for while the mailbox is locked: it is then either at work, and has not closed
  * its mailbox, or it waits. A call that has ended is looked for only to say so.
  */
-#include "decide/tell.h"
+#include "decide/telling.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 #include "storage/run.h"
 #include "transcript/call.h"
 
-struct tell_search {
+struct telling_search {
 	const struct storage *storage;
 	const struct telling *telling;
 	char *path;               /* of the transcript */
@@ -28,14 +28,14 @@ struct tell_search {
 
 /* Whether a call may be meant: an agent's, of that name. */
 static bool
-tell_is_meant(const struct model_call *c, const char *name)
+telling_is_meant(const struct model_call *c, const char *name)
 {
 	return c->id[0] != '\0' && call_is_named(name, c->id, c->step->path, c->iteration);
 }
 
 /* Says why no call with that name is at work. */
 static int
-tell_refuse(struct tell_search *t, struct error *err)
+telling_set_error(struct telling_search *t, struct error *err)
 {
 	const char *name = t->telling->call;
 	const struct model_call *ended = NULL;
@@ -48,7 +48,7 @@ tell_refuse(struct tell_search *t, struct error *err)
 		return -1;
 	}
 	for (const struct model_call *c = m.first; c != NULL; c = c->next) {
-		if (tell_is_meant(c, name))
+		if (telling_is_meant(c, name))
 			ended = c;
 		if ((c->state == CALL_OPEN || c->state == CALL_WAITING) && strcmp(c->step->kind, "agent") == 0)
 			buffer_format(&working, "%s%s", working.len > 0 ? ", " : "", c->id);
@@ -70,9 +70,9 @@ tell_refuse(struct tell_search *t, struct error *err)
 
 /* Called with the mailbox locked. */
 static int
-tell_find(void *context, char started[ID_SIZE], struct error *err)
+telling_find_call(void *context, char started[ID_SIZE], struct error *err)
 {
-	struct tell_search *t = context;
+	struct telling_search *t = context;
 	const struct model_call *found = NULL;
 	size_t count = 0;
 	struct model m;
@@ -84,7 +84,7 @@ tell_find(void *context, char started[ID_SIZE], struct error *err)
 	}
 	for (const struct model_call *c = m.first_of_attempt; c != NULL; c = c->next) {
 		if ((c->state != CALL_OPEN && c->state != CALL_WAITING) ||
-		    strcmp(c->step->kind, "agent") != 0 || !tell_is_meant(c, t->telling->call))
+		    strcmp(c->step->kind, "agent") != 0 || !telling_is_meant(c, t->telling->call))
 			continue;
 		if (found != NULL && strcmp(found->id, c->id) != 0 && count++ == 0)
 			error_set(err, ERROR_USAGE, t->telling->call,
@@ -98,11 +98,11 @@ tell_find(void *context, char started[ID_SIZE], struct error *err)
 		model_call_event_id(found, started);
 	}
 	model_free(&m);
-	return count > 0 ? -1 : found == NULL ? tell_refuse(t, err) : 0;
+	return count > 0 ? -1 : found == NULL ? telling_set_error(t, err) : 0;
 }
 
 static int
-tell_check(const struct storage *s, const struct telling *t, struct tell_outcome *o, struct error *err)
+telling_check(const struct storage *s, const struct telling *t, struct telling_outcome *o, struct error *err)
 {
 	struct model m;
 	char *path;
@@ -134,22 +134,22 @@ tell_check(const struct storage *s, const struct telling *t, struct tell_outcome
 }
 
 int
-tell_call(const struct storage *s, const struct telling *t, struct tell_outcome *o, struct error *err)
+telling_send(const struct storage *s, const struct telling *t, struct telling_outcome *o, struct error *err)
 {
-	struct tell_search search = { .storage = s, .telling = t };
+	struct telling_search search = { .storage = s, .telling = t };
 	char at[CLOCK_TEXT_SIZE];
 	struct due due;
 	int failed;
 
-	*o = (struct tell_outcome){ .call = NULL };
-	if (tell_check(s, t, o, err) != 0)
+	*o = (struct telling_outcome){ .call = NULL };
+	if (telling_check(s, t, o, err) != 0)
 		return -1;
 	search.path = storage_transcript(s, t->run_id);
 	id_new(search.word.id);
 	search.word.by = memory_text(t->by);
 	search.word.at = memory_text(clock_text(clock_wall(), at));
 	search.word.text = memory_format("%.*s", (int)t->text.len, t->text.at);
-	failed = mailbox_put(s, t->run_id, &search.word, tell_find, &search, err);
+	failed = mailbox_put(s, t->run_id, &search.word, telling_find_call, &search, err);
 	if (failed == 0) {
 		struct error ignored;
 

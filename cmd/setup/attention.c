@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "decide/due.h"
@@ -360,6 +361,8 @@ attention_read(struct attention *a, struct error *err)
 		return -1;
 	if (a->count > 0)
 		qsort(a->list, a->count, sizeof *a->list, by_urgency);
+	for (size_t i = 1; i < a->count; i++)
+		INVARIANT(by_urgency(&a->list[i - 1], &a->list[i]) <= 0);
 	return 0;
 }
 
@@ -376,6 +379,7 @@ attention_short_id(const struct attention *a, const char *run_id, char out[ID_SI
 		else
 			high = middle;
 	}
+	INVARIANT(low == 0 || strcmp(a->runs[low - 1].run_id, run_id) < 0);
 	/* Its neighbours have the longest prefixes in common with it. */
 	for (size_t i = low > 0 ? low - 1 : 0; i < a->run_count && i <= low + 1; i++)
 		while (strcmp(a->runs[i].run_id, run_id) != 0 && run_id[len] != '\0' &&

@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -91,6 +92,7 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 	int out = file_open_unnamed(r->directory); /* so that awf-run keeps what is printed */
 	struct error err;
 
+	INVARIANT(r->lock != -1 && c->pid == 0 && c->errors == -1 && count_running(r) < r->spec->most);
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", r->spec->storage->root);
 	spec.environment = environment.list;
@@ -130,10 +132,12 @@ resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
 	resumes_read_failures(r->spec->storage, c->run_id, &f);
 	free(f.message);
 	f.message = words.data;
-	f.count++;
+	if (f.count < RESUME_FAILURES_MOST)
+		f.count++;
 	f.next = 0;
 	if (f.count < FAILURES_TRIED)
 		f.next = clock_wall() + (RESUME_PAUSE_MS * 1000 << (3 * f.count - 3));
+	INVARIANT((f.next == 0) == (f.count >= FAILURES_TRIED));
 	if (resumes_write_failures(r->spec->storage, c->run_id, &f, &err) == -1)
 		r->spec->warn(&err);
 	c->again = f.next;
@@ -270,6 +274,7 @@ resumer_look(struct resumer *r, struct error *err)
 	}
 	closedir(directory);
 	for (size_t i = 0; i < r->count;) {
+		INVARIANT(r->list[i].there || (r->list[i].pid == 0 && r->list[i].ended_fd == -1));
 		if (r->list[i].there)
 			i++;
 		else

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "model/model.h"
 #include "model/summary.h"
 #include "model/told_state.h"
@@ -54,6 +55,7 @@ due_read_nested(struct due *d, const struct storage *s, const char *run_id, bool
 	struct model m;
 	int failed;
 
+	INVARIANT(depth <= INSIDE_MOST);
 	*d = (struct due){ .waits = false };
 	model_begin(&m, MODEL_OPEN);
 	m.watch = due_read_event;
@@ -82,6 +84,7 @@ due_read_nested(struct due *d, const struct storage *s, const char *run_id, bool
 		d->ready |= inside.ready;
 		due_note_time(d, inside.next);
 	}
+	INVARIANT(d->waits || (!d->ready && d->next == 0));
 	model_free(&m);
 	free(path);
 	return failed;

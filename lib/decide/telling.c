@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "decide/due.h"
@@ -159,6 +160,7 @@ telling_send(const struct storage *s, const struct telling *t, struct telling_ou
 		    resumes_are_served(s) ? NEXT_BY_ITSELF : NEXT_BY_RESUME;
 	}
 	o->unknown = search.unknown;
+	INVARIANT((o->call != NULL) == (failed == 0) && !(o->unknown && failed == 0));
 	word_free(&search.word);
 	free(search.path);
 	return failed;

@@ -6,6 +6,8 @@
  */
 #include "limits/hold.h"
 
+#include "base/invariant.h"
+
 #define FEW 8               /* calls after which a refusal shows that the interval is far too short */
 #define STRAIN_CALM 5       /* up to which a last try is made, */
 #define STRAIN_SLOWS 20     /* from which on the interval gets longer, */
@@ -118,6 +120,7 @@ hold_pass(struct hold *h, struct hold_place *place, int64_t now, int64_t *again)
 		expected -= expected / 4;
 	*again = now + greatest(1, held > 0 ? greatest(held, least(expected, held + LOOK_MS)) :
 	    least(expected + 1, LOOK_MS));
+	INVARIANT(*again > now && *again <= now + HOLD_MOST_MS + LOOK_MS);
 	return false;
 }
 
@@ -145,6 +148,7 @@ hold_strain(struct hold *h)
 	do {
 		more = least(greatest(strain, 0) + weighs, STRAIN_MOST);
 	} while (!atomic_compare_exchange_weak(&h->strain, &strain, more));
+	INVARIANT(more > 0 && more <= STRAIN_MOST);
 	return more;
 }
 

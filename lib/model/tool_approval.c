@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "json/writer.h"
 
 #define TOOL "tool"
@@ -35,6 +36,16 @@ tool_approval_read(const char *call, struct span data, struct tool_approval *a)
 	return is;
 }
 
+/* Whether the data allows all calls of the tool, and has this input byte for byte. */
+static bool
+tool_approval_is_always(const char *call, struct span data, struct span input)
+{
+	struct tool_approval a;
+
+	return tool_approval_read(call, data, &a) && a.always && a.input.len == input.len &&
+	    memcmp(a.input.at, input.at, input.len) == 0;
+}
+
 int
 tool_approval_allow_always(const char *call, struct span data, struct buffer *out, struct error *err)
 {
@@ -51,6 +62,7 @@ tool_approval_allow_always(const char *call, struct span data, struct buffer *ou
 	writer_member_span(&w, RULE, a.rule);
 	writer_member_bool(&w, ALWAYS, true);
 	writer_object_end(&w);
+	INVARIANT(tool_approval_is_always(call, span_of(buffer_string(out), out->len), a.input));
 	return 0;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/lock.h"
@@ -16,7 +17,7 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 
-#define FAILURES_MOST 8192
+#define LINE_MOST 8192
 
 char *
 resumes_directory(const struct storage *s)
@@ -73,19 +74,22 @@ resumes_read_failures(const struct storage *s, const char *run_id, struct resume
 {
 	char *path = resumes_path(s, run_id), text[CLOCK_TEXT_SIZE];
 	struct buffer line = BUFFER_INIT;
+	long long count = 0;
 	struct error none;
 	struct span all;
 	size_t bad;
 
 	*f = (struct resume_failures){ .count = 0 };
-	if (file_load(path, FAILURES_MOST, &line, &none) == 0 && line.len > 0 &&
+	if (file_load(path, LINE_MOST, &line, &none) == 0 && line.len > 0 &&
 	    scan_within(line.data, line.len, SCAN_LINE_DEPTH, &bad) == NULL) {
 		all = span_trim(span_of(line.data, line.len));
-		if (span_integer(span_member(all, "failures"), &f->count))
+		if (span_integer(span_member(all, "failures"), &count) && count > 0 && count <= RESUME_FAILURES_MOST) {
+			f->count = count;
 			f->message = span_text(span_member(all, "message"));
-		if (span_copy(span_member(all, "next"), text, sizeof text) &&
-		    clock_parse(text, 0, &f->next) != 0)
-			f->next = 0;
+			if (span_copy(span_member(all, "next"), text, sizeof text) &&
+			    clock_parse(text, 0, &f->next) != 0)
+				f->next = 0;
+		}
 	}
 	buffer_free(&line);
 	free(path);
@@ -100,6 +104,7 @@ resumes_write_failures(const struct storage *s, const char *run_id, const struct
 	struct buffer line = BUFFER_INIT;
 	struct writer w;
 
+	INVARIANT(f->count > 0 && f->count <= RESUME_FAILURES_MOST);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_integer(&w, "failures", f->count);

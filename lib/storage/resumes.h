@@ -17,6 +17,7 @@
 #include "storage/storage.h"
 
 /* Failures to resume a run; none: .count 0. */
+#define RESUME_FAILURES_MOST 1000 /* further ones are not counted */
 struct resume_failures {
 	long long count;
 	int64_t next;        /* when it is tried again, µs since 1970; 0: not any more */

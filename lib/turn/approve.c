@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "definitions/approvals.h"
 #include "io/file.h"
@@ -199,6 +200,7 @@ approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struc
 			;
 		list[i].exit_code = process_exit_code(wait_status);
 	}
+	INVARIANT(failed != 0 || open == 0);
 	free(fds);
 	return failed;
 }
@@ -219,6 +221,7 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
 	int failed = 0;
 
+	INVARIANT(!run->refused && a->process.out == -1);
 	if (known == ERROR_DENIED || known == ERROR_BLOCKED) {
 		error_set(&run->error, known, NULL, "%s", message != NULL ? message : "denied");
 		run->refused = true;
@@ -233,6 +236,9 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 		run->asked = run->input = span_of(run->edited.data, run->edited.len);
 		*edited = true;
 	}
+	/* Whatever runs is what was decided about, byte for byte. */
+	INVARIANT(failed != 0 || run->refused || (run->input.len == input.len &&
+	    memcmp(run->input.at, input.at, input.len) == 0));
 	(void)r;
 	free(code);
 	free(message);

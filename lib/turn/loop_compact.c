@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "providers/provider_find.h"
@@ -66,7 +67,20 @@ compact_messages(const struct buffer *messages, size_t kept, struct span blocks,
 	buffer_free(&all);
 }
 
-/* Puts the summary, a block, in the place of all messages but the last. */
+static size_t
+count_messages(const struct buffer *messages)
+{
+	struct buffer all = BUFFER_INIT;
+	size_t count = 0;
+
+	buffer_format(&all, "[%s]", messages->data);
+	for (struct span_walk each = span_walk(span_of(all.data, all.len)); span_next(&each);)
+		count++;
+	buffer_free(&all);
+	return count;
+}
+
+/* Replaces all messages but the last by the summary, a block. */
 static void
 apply_summary(struct loop *l, struct span block, size_t kept)
 {
@@ -83,6 +97,7 @@ apply_summary(struct loop *l, struct span block, size_t kept)
 	for (size_t i = was.count - kept; i < was.count; i++)
 		loop_add_giver(l, was.list[i].from, 0);
 	givers_free(&was);
+	INVARIANT(l->conversation.givers.count == kept + 1 && count_messages(&l->conversation.messages) == kept + 1);
 	l->conversation.tokens = 0;
 	loop_forget_asked(l);
 }
@@ -119,6 +134,18 @@ count_kept(const struct loop *l, struct span messages, int64_t tokens)
 		start--;
 	free(list);
 	return start > 1 ? count - start : 0;
+}
+
+/* Whether the message after the first so many is an answer of the model. */
+static bool
+begins_with_answer(struct span messages, size_t replaced)
+{
+	size_t i = 0;
+
+	for (struct span_walk each = span_walk(messages); span_next(&each); i++)
+		if (i == replaced)
+			return span_is(span_member(each.value, KEY_ROLE), "assistant");
+	return false;
 }
 
 /* A block as text for the summary: thoughts are left out. */
@@ -286,6 +313,7 @@ loop_compact(struct loop *l, struct error *err)
 	kept = count_kept(l, span_of(all.data, all.len), tokens);
 	if (kept > 0) {
 		replaced = l->conversation.givers.count - kept;
+		INVARIANT(replaced > 0 && begins_with_answer(span_of(all.data, all.len), replaced));
 		write_request(l, span_of(all.data, all.len), replaced, &request);
 		status = loop_ask_aside(l, &request, err);
 		buffer_text(&summary, heading);

@@ -107,7 +107,8 @@ told() { bodies | tail -n 1 | jq -c '.messages[-1].content[]|select(.type=="tool
 	wait_for '["work:0:0/ship:0:0"]'
 	kill -9 "$BEGUN"
 	wait "$BEGUN" || true
-	eventually eval '[ "$(awf-tail --list --json | jq -r .status)" = waiting ]'
+	eventually deserted_latest
+	same "$(awf-tail --list --json | jq -r .status)" waiting
 	awf-ctl approve work.ship
 	WAIT=0 begin --resume @
 	ended 0

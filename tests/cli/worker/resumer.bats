@@ -204,6 +204,20 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 	same "$(ls "$AWF_STORAGE/resumes")" ''
 }
 
+@test "a count of failures that cannot be is none" {
+	workflow
+	waiting ./flow.awf
+	chmod -x flow.awf
+	mv flow.awf away
+	awf-ctl approve ok 2>/dev/null
+	echo '{"failures":-20,"message":"no"}' >"$AWF_STORAGE/resumes/$(id)"
+	awf-worker --resumer --once
+	same "$(jq .failures "$AWF_STORAGE/resumes/$(id)")" 1
+	echo '{"failures":9223372036854775807,"message":"no"}' >"$AWF_STORAGE/resumes/$(id)"
+	awf-worker --resumer --once
+	same "$(jq .failures "$AWF_STORAGE/resumes/$(id)")" 1
+}
+
 @test "what a killed awf-run has left behind is removed" {
 	run -0 awf-run --auto-resume -n -c 'awf-step -n a -- true'
 	touch "$AWF_STORAGE/resumes/$(id)" "$AWF_STORAGE/resumes/00000000-0000-4000-8000-000000000000"

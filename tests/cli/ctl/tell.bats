@@ -35,6 +35,8 @@ asked() {
 	eventually test -s called
 	run -0 --separate-stderr awf-ctl tell work <<<'only the north'
 	same "$stderr" 'awf-ctl: work:0:0: told; it reads this before its next turn'
+	# What another had written when it was killed is cut off.
+	printf '{"id":"0000' >>"$AWF_STORAGE/mailboxes/$(basename "$(transcript)" .jsonl)"
 	run -0 awf-ctl tell work:0:0 <<<$'and\nthe east'
 	touch gate
 	ended 0

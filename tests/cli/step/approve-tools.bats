@@ -349,16 +349,19 @@ opencode_asks() {
 	for name in count change; do
 		tool "$name" '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null'
 	done
-	# Which tools are asked about: of those that are called, those whose step waits.
-	asks() {
-		local calls=() name
-		for name in $2; do
-			calls+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
+	# The model calls these tools.
+	calls() {
+		local list=() name
+		for name; do
+			list+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
 				write: {file_path: "x", content: ""}, edit: {file_path: "x", old_string: "a", new_string: "b"},
 				glob: {pattern: "x"}, grep: {pattern: "x"}}[$name] // {}')")")
 		done
-		stream tool_use "${calls[@]}" >first
+		stream tool_use "${list[@]}" >first
 		model_server --loop --answer-for tool_use_id last --answer first
+	}
+	# Which of them are asked about: those whose step waits.
+	asks() {
 		echo x >in
 		WAIT=0 begin -c "awf-step -a $1 --sandbox none -r work"
 		wait "$BEGUN" || true
@@ -380,12 +383,13 @@ opencode_asks() {
 		    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 	END
 	file() { printf -- '---\nmodel: anthropic/test\n%s\n---\nBe brief.\n' "$2" >"$1"; }
-	local rules expected all='mcp__github__get_a mcp__github__create count change bash edit write read glob grep'
+	local rules expected
+	calls mcp__github__get_a mcp__github__create count change bash edit write read glob grep
 	while IFS='|' read -r rules expected; do
 		file .opencode/agent/op.md "mcpServers: [github]
 tools: {count: true, change: true, mcp__github: true}
 permission: $rules"
-		same "$rules: $(asks .opencode/agent/op.md "$all")" "$rules: $expected${expected:+ }"
+		same "$rules: $(asks .opencode/agent/op.md)" "$rules: $expected${expected:+ }"
 	done <<-'END'
 		{"github_*": ask}|mcp__github__create mcp__github__get_a
 		{"github_*": ask, "github_get*": allow}|mcp__github__create
@@ -397,10 +401,11 @@ permission: $rules"
 		{edit: ask}|edit write
 		{write: ask, edit: allow}|
 	END
+	calls bash edit write read glob grep
 	for mode in default:'bash edit write' acceptEdits:bash bypassPermissions:; do
 		file .claude/agents/a.md "permissionMode: ${mode%%:*}"
 		expected=${mode#*:}
-		same "$mode $(asks .claude/agents/a.md 'bash edit write read glob grep')" "$mode $expected${expected:+ }"
+		same "$mode $(asks .claude/agents/a.md)" "$mode $expected${expected:+ }"
 	done
 }
 

@@ -24,6 +24,8 @@ asked() {
 	same "$output" 'answer 1'
 	run -0 say two
 	same "$(asked 2)" '["one","answer 1","two"]'
+	# What another had written when it was killed is cut off.
+	printf '{"at":"20' >>"$AWF_STORAGE/sessions/notes"
 	run -0 say apart other
 	same "$(asked 3)" '["apart"]'
 	run -0 run_saying three

@@ -453,4 +453,4 @@ clean:
 	rm -rf build
 
 .PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz install uninstall clean
-.SECONDARY:
+.PRECIOUS: $(BUILD)/% $(BUILD)/obj/%.o $(BUILD)/gen/%

@@ -151,7 +151,7 @@ name_call(struct request *r, struct error *err)
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
 	return *r->words[0] != '@' ? 0 : error_set(err, ERROR_USAGE, r->words[0],
-	    "is no PATH of a call: that comes first, then the RUN");
+	    "is a run, not the PATH of a call: give the PATH first, then the RUN");
 }
 
 static int

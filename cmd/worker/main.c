@@ -80,7 +80,7 @@ struct worker {
 	char **put_off;          /* names of jobs whose runs could not begin */
 	int64_t pause_until;     /* monotonic ms before which nothing is taken; 0: none */
 	struct waker waker;
-	int64_t wake_at;         /* monotonic ms at which jobs that wait are looked at; 0: none do */
+	int64_t wake_at;         /* monotonic ms when the waiting jobs are examined next; 0: there are none */
 	bool others;             /* other workers have jobs, or one is still being written */
 	bool stopping;
 	int status;

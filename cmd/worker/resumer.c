@@ -113,7 +113,7 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 	free(awf_run);
 }
 
-/* The run could not be resumed: notes why, and when to try again. */
+/* Records why the run could not be resumed, and when to try again. */
 static void
 resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
 {
@@ -182,15 +182,15 @@ resumer_reap_runs(struct resumer *r)
 
 /* ---- looking ---- */
 
-/* Whether a clock that shows this time is later than one that wrote the file: after a boot without a
- * clock of its own a machine lives in the past until it has asked others for the time. */
+/* Whether the clock shows a time after that of the file. A machine without a clock of its own shows an earlier
+ * time after a boot, until it has got the time from the network. */
 static bool
 clock_is_set(int64_t now, int64_t changed)
 {
 	return now + SECOND >= changed;
 }
 
-/* Looks whether the run is due, and starts it. */
+/* Starts the run if it is due. */
 static void
 resumer_look_at(struct resumer *r, struct candidate *c, int64_t changed)
 {
@@ -243,7 +243,7 @@ candidate_find(struct resumer *r, const char *run_id)
 	return &r->list[r->count++];
 }
 
-/* Looks at the runs whose files have changed or whose time has come. -1: the directory cannot be
+/* Examines the runs whose files have changed or whose time has come. -1: the directory cannot be
  * read. */
 static int
 resumer_look(struct resumer *r, struct error *err)
@@ -285,7 +285,7 @@ resumer_look(struct resumer *r, struct error *err)
 
 /* ---- the loop ---- */
 
-/* Waits until something may have changed. False: who has started this process is gone. */
+/* Waits until something may have changed. False: the process that started this one is gone. */
 static bool
 resumer_wait(struct resumer *r)
 {
@@ -315,7 +315,7 @@ resumer_wait(struct resumer *r)
 	return !alone;
 }
 
-/* A signal ends it. The runs that it has resumed go on: each has its own awf-run. */
+/* Works until a signal comes. The resumed runs then go on, since each has its own awf-run. */
 static int
 resumer_work(struct resumer *r, struct error *err)
 {

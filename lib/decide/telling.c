@@ -1,6 +1,6 @@
 /*
- * The call is looked for while the mailbox is locked: it is then either at work, and has not closed
- * its mailbox, or it waits. A call that has ended is looked for only to say so.
+ * The call is looked for while the mailbox is locked, so it cannot end meanwhile: either it works, and has
+ * not closed its mailbox, or it waits. Calls that have ended are searched only for the error message.
  */
 #include "decide/telling.h"
 
@@ -27,7 +27,7 @@ struct telling_search {
 	bool waits;               /* the call has no process */
 };
 
-/* Whether a call may be meant: an agent's, of that name. */
+/* Whether the name is that of this call. */
 static bool
 telling_is_meant(const struct model_call *c, const char *name)
 {
@@ -55,7 +55,7 @@ telling_set_error(struct telling_search *t, struct error *err)
 			buffer_format(&working, "%s%s", working.len > 0 ? ", " : "", c->id);
 	}
 	if (ended != NULL && strcmp(ended->step->kind, "agent") != 0)
-		error_set(err, ERROR_USAGE, ended->id, "is no agent's, but a %s step: nothing can be told to it",
+		error_set(err, ERROR_USAGE, ended->id, "is a call of a %s step: only agents can be told something",
 		    ended->step->kind);
 	else if (ended != NULL)
 		error_set(err, ERROR_BLOCKED, ended->id, "has ended, and reads nothing more");
@@ -110,25 +110,25 @@ telling_check(const struct storage *s, const struct telling *t, struct telling_o
 	int failed;
 
 	if (t->text.len == 0)
-		return error_set(err, ERROR_USAGE, "tell", "the text is empty: it comes on standard input");
+		return error_set(err, ERROR_USAGE, "tell", "the text is empty: write it to standard input");
 	if (t->text.len > MAILBOX_WORD_MOST)
 		return error_set(err, ERROR_USAGE, "tell", "the text is longer than 1 MiB");
 	if (!utf8_valid(t->text.at, t->text.len) || memchr(t->text.at, '\0', t->text.len) != NULL)
 		return error_set(err, ERROR_USAGE, "tell", "the text is not UTF-8");
 	if (origin_check_own(s, t->run_id, err) != 0)
 		return -1;
-	/* Who speaks to an agent is a person, and is recorded as one. */
+	/* The record says that a person has sent the text, so it must have been one. */
 	if (deciding_allowed(s, t->run_id, DECISION_APPROVED, t->asker, err) != 0) {
 		o->forbidden = true;
 		return error_set(err, ERROR_USAGE, t->run_id,
-		    "a run tells nothing to its own agents, nor to those of a run that it is inside of");
+		    "the processes of a run cannot tell its own agents anything, nor those of the runs around it");
 	}
 	path = storage_transcript(s, t->run_id);
 	model_begin(&m, MODEL_LIVE);
 	failed = model_read_file(&m, path, err);
 	if (failed == 0 && m.waits.masked)
 		failed = error_set(err, ERROR_USAGE, t->run_id,
-		    "is masked (--mask): what is told to its agents would not be");
+		    "is masked (--mask): a text to its agents would not be masked");
 	model_free(&m);
 	free(path);
 	return failed;

@@ -408,8 +408,8 @@ bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
 /* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
-/* Adds the calls that are recording_unclaimed(), but for those of which taken() says, by the offset of their
- * start, that calls of other runs have taken them over. */
+/* Adds the unclaimed calls (recording_unclaimed()), except those that calls of other runs have taken over:
+ * taken() says so for the offset of a call's start. */
 int recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t), void *context,
     struct history_summary *summary, struct error *err);
 

@@ -20,7 +20,7 @@
 #define PART_MOST 500       /* and if they are refused whatever the interval is */
 #define TRIAL_CALLS 24      /* that are looked at in a trial, */
 #define TRIAL_LONG_MS 2000  /* and after this time FEW */
-#define TRIAL_NEXT_MS 5000  /* from a trial that has shown that the interval was too short to the next */
+#define TRIAL_NEXT_MS 5000  /* between two trials, if the first has shown that the interval was too short */
 #define WINDOW_MOST_MS 60000 /* for which what was sent before may count for the server */
 #define NO_INTERVAL 1       /* to go back to: the trial of the first one, or of one that held all */
 #define LOOKED_CALLS 200    /* after which the part is looked at again */

@@ -54,7 +54,7 @@ tool_approval_allow_always(const char *call, struct span data, struct buffer *ou
 
 	if (!tool_approval_read(call, data, &a))
 		return error_set(err, ERROR_USAGE, call,
-		    "is no approval of a tool call, which alone can be given for the whole run");
+		    "is not the approval of a tool call: only such can be given for the whole run");
 	writer_begin(&w, out);
 	writer_object(&w);
 	writer_member_span(&w, TOOL, a.tool);
@@ -118,6 +118,6 @@ tool_approval_check_edit(const char *call, struct span data, struct span edited,
 	    was.tool.len == is.tool.len && memcmp(was.tool.at, is.tool.at, was.tool.len) == 0 &&
 	    was.rule.len == is.rule.len && memcmp(was.rule.at, is.rule.at, was.rule.len) == 0))
 		return 0;
-	return error_set(err, ERROR_INVALID_INPUT, call, "is the approval of a tool's call: of its tool, input, rule and "
-	    "always only input and always can be edited, and all have to be there");
+	return error_set(err, ERROR_INVALID_INPUT, call, "is the approval of a tool call: an edit has the members tool, "
+	    "input, rule and always, and changes only input and always");
 }

@@ -1,11 +1,11 @@
 /*
- * Runs that go on by themselves when what they wait for has come: each has a file from the start of
- * its first attempt until it has ended for good.
+ * Runs that may be resumed automatically: each has a file from the start of its first attempt until it has
+ * ended for good.
  *
  *    resumes/<run-id>     empty, or one line of JSON: how often resuming the run has failed
  *
- * Whoever decides about a call of the run, and the end of an attempt that waits, empties the file,
- * which tells the resumer (awf-worker --resumer), and makes it forget the failures.
+ * A decision about a call of the run, and the end of an attempt that waits, empty the file. The resumer
+ * (awf-worker --resumer) notices this, and the failures are forgotten.
  */
 #ifndef AWF_STORAGE_RESUMES_H
 #define AWF_STORAGE_RESUMES_H
@@ -28,7 +28,7 @@ struct resume_failures {
 char *resumes_directory(const struct storage *s);
 int resumes_add(const struct storage *s, const char *run_id, struct error *err);
 void resumes_remove(const struct storage *s, const char *run_id);
-/* Something was decided: nothing is done if the run does not go on by itself. */
+/* Empties the file. Does nothing if the run may not be resumed automatically. */
 void resumes_tell(const struct storage *s, const char *run_id);
 /* Reads and replaces the failures. A missing or damaged file has none. */
 void resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f);

@@ -103,7 +103,7 @@ refuse_foreign(const char *root, struct error *err)
 		    "the storage belongs to another user: set AWF_STORAGE to a directory of your own");
 	if (status.st_mode & S_IWOTH)
 		return error_set(err, ERROR_SYSTEM, root,
-		    "the storage may be written by everybody: chmod o-w");
+		    "the storage may be written by everybody: chmod o-w %s", root);
 	return refuse_foreign_parents(root, root, err);
 }
 

@@ -67,9 +67,9 @@ approve_read_event(const struct tool_runs *r, const char *line, size_t len, stru
 	    event_view(whole->data, whole->len, event);
 }
 
-/* Whether a decision in this run's record allows all calls of the tool by the rule: an edit of what was
- * asked about a call of an agent. A fork records decisions of the run that it was forked from once more,
- * but they are not its own. What was decided about this call itself goes before that. */
+/* Whether a decision of this run allows all calls of the tool by the rule: it is an edit that sets `always`
+ * of what was asked. A fork also has the decisions of the run that it was forked from, which do not count. If
+ * this very call was asked about before, the answer to that counts, and nothing else. */
 static bool
 approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const char *rule)
 {
@@ -111,7 +111,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 	return allowed && !asked;
 }
 
-/* The rule by which a person is asked about the call; NULL: nobody is. */
+/* The rule of approve_tools that demands approval of the call; NULL: none does. */
 static const struct approval_rule *
 approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
 {
@@ -166,7 +166,7 @@ approve_start(const struct tool_runs *r, struct asking *a, struct error *err)
 	return failed;
 }
 
-/* Reads what the steps say, until all have ended. -1: an interrupt ends the call. */
+/* Reads what the steps print, until all have ended. -1: an interrupt ends the call. */
 static int
 approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struct error *err)
 {
@@ -206,7 +206,7 @@ approve_wait(const struct tool_runs *r, struct asking *list, size_t count, struc
 
 /* ---- answers ---- */
 
-/* Takes over what was decided. -1: nobody has, or the step could not ask. */
+/* Takes over what was decided. -1: nobody has decided, or the step could not ask. */
 static int
 approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct error *err)
 {
@@ -225,7 +225,7 @@ approve_take(const struct tool_runs *r, struct asking *a, bool *edited, struct e
 		error_set(&run->error, known, NULL, "%s", message != NULL ? message : "denied");
 		run->refused = true;
 	} else if (a->exit_code == STATUS_WAITING || known == ERROR_WAITING) {
-		failed = error_set(err, ERROR_WAITING, run->name, "its approval is waited for");
+		failed = error_set(err, ERROR_WAITING, run->name, "waits for approval");
 	} else if (a->exit_code != STATUS_OK || input.at == NULL) {
 		failed = error_set(err, known != ERROR_NONE ? known : ERROR_SYSTEM, run->name,
 		    "its approval: %s", message != NULL ? message : "awf-step --approve gave no answer");

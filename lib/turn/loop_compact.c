@@ -114,8 +114,8 @@ count_tokens(const struct loop *l)
 	    (int64_t)((len - l->conversation.tokens_len) / BYTES_OF_TOKEN);
 }
 
-/* How many of the last messages are kept: as many as the agent says, less if they would be more than
- * half of its limit; they begin with an answer. 0: nothing can be replaced. */
+/* The number of last messages to be kept: as many as the agent says, or fewer if those would be more than half
+ * of its limit; then as many more as it takes to begin with an answer. 0: nothing can be replaced. */
 static size_t
 count_kept(const struct loop *l, struct span messages, int64_t tokens)
 {
@@ -136,7 +136,7 @@ count_kept(const struct loop *l, struct span messages, int64_t tokens)
 	return start > 1 ? count - start : 0;
 }
 
-/* Whether the message after the first so many is an answer of the model. */
+/* Whether the message after the replaced ones is an answer of the model. */
 static bool
 begins_with_answer(struct span messages, size_t replaced)
 {
@@ -148,7 +148,7 @@ begins_with_answer(struct span messages, size_t replaced)
 	return false;
 }
 
-/* A block as text for the summary: thoughts are left out. */
+/* Writes a block as text for the request of the summary; leaves out thinking. */
 static void
 write_block(struct span block, struct buffer *out)
 {
@@ -255,8 +255,8 @@ apply_text(struct loop *l, const struct buffer *summary, size_t kept)
 	buffer_free(&block);
 }
 
-/* Takes over the recorded compaction before this turn; a replay records it again, with the answers
- * that were asked for it. 1; 0: there is none; -1: *err. */
+/* Applies the compaction that is recorded before this turn. A replay records it again, with the answers to
+ * the requests for it. Returns 1; 0: none is recorded; -1: *err. */
 static int
 recall_summary(struct loop *l, struct error *err)
 {

@@ -472,7 +472,7 @@ twice() {
 	for data in cake '{"tool":"ship","input":{},"rule":"ship","always":false}'; do
 		awf-run -c 'awf-step -i json --approve ship' <<<"$(jq -nR --arg d "$data" '$d|fromjson? // $d')" || [ $? = 75 ]
 		run -1 --separate-stderr awf-ctl approve --always ship
-		same "$stderr" 'awf-ctl: ship:0:0: is no approval of a tool call, which alone can be given for the whole run'
+		same "$stderr" 'awf-ctl: ship:0:0: is not the approval of a tool call: only such can be given for the whole run'
 		same "$(awf-tail --list --json | jq -r .status | head -n 1)" waiting
 	done
 }
@@ -537,7 +537,7 @@ twice() {
 		'{"tool":"other","input":{"to":"a"},"rule":"ship","always":false}' \
 		'{"tool":"ship","input":{"to":"a"},"rule":"other","always":false}'; do
 		run -1 awf-ctl approve -e work.ship <<<"$edit"
-		[[ $output == *'only input and always can be edited'* || $output == *'is no '* ]] || { echo "$output"; false; }
+		[[ $output == *'changes only input and always'* || $output == *'is no '* ]] || { echo "$output"; false; }
 	done
 	awf-ctl approve -e work.ship <<<'{"tool":"ship","input":{"to":"a"},"rule":"ship","always":false}'
 	WAIT=0 begin --resume @
@@ -564,7 +564,7 @@ approve_tools: [shipp]'
 	ended 0
 	same "$(wc -l <ledger)" 2
 	awf-run -c 'awf-step --approve ok' <<<x || [ $? = 75 ]
-	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is no approval of a tool call'* ]]
+	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is not the approval of a tool call'* ]]
 	same "$(decide '{"decision":"approve","call":"ok","always":false}')" '"approved"'
 	serve_end
 }

@@ -97,7 +97,7 @@ asked() {
 	say five
 	same "$(asked 2 | jq -c '.[-3:]')" '["three","answer 3","five"]'
 	run -0 --separate-stderr awf-run --resume "$bad"
-	[[ $stderr == *"the session 'notes' has gone on since: this answer is no part of it"* ]]
+	[[ $stderr == *"the session 'notes' has gone on since: this answer does not become part of it"* ]]
 	same "$(asked 3 | jq -c '.[-3:]')" '["three","answer 3","four"]'
 }
 

@@ -48,7 +48,7 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	run -0 --separate-stderr awf-ctl approve ok
 	[[ $stderr == *'the run goes on with: awf-run --resume '* ]]
 	run -125 --separate-stderr awf-run --auto-resume --resume @
-	[[ $stderr == *'does not say that it may go on by itself'* ]]
+	[[ $stderr == *'may not be resumed automatically'* ]]
 	waiting --auto-resume -c 'awf-step ok --approve'
 	awf-ctl approve ok 2>/dev/null
 	eventually eval '[ "$(status)" = success ]'
@@ -118,7 +118,7 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	workflow
 	waiting ./flow.awf
 	run -75 --separate-stderr awf-run --auto-resume --resume @
-	same "$stderr" "awf-run: $(id): nothing that it waits for has come"
+	same "$stderr" "awf-run: $(id): what it waits for has not come yet"
 	awf-worker --resumer --once >out
 	same "$(cat out)" ''
 	awf-ctl approve ok 2>/dev/null

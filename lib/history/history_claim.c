@@ -501,8 +501,8 @@ history_read_decision(void *context, const struct placed *placed, struct error *
 	return 1;
 }
 
-/* What earlier searches have read of the record, and found no decision in, is not read again: each of
- * many calls that wait on asks this. */
+/* Searches the record for a decision about the call, from where the last search has ended: many calls may
+ * wait, and each of them asks this. */
 static int
 decided_since(void *history, struct recalled *r, struct error *err)
 {

@@ -360,7 +360,8 @@ enum kept_by {
 	KEPT_BY_RACE    /* it is a group of which one branch was to succeed, and has */
 };
 uint32_t recording_kept_by(const struct recording *rec, uint32_t call, enum kept_by *why);
-/* What the call is in runs again, and the calls there use their recorded results. */
+/* Marks the groups and child runs around the call to be run again; the other calls inside them use their recorded
+ * results. */
 void recording_reopen_around(struct recording *rec, uint32_t call);
 /* The same for all that are to be made again, after recording_settle_caught(). */
 void recording_reopen_redone(struct recording *rec);

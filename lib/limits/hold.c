@@ -131,7 +131,7 @@ hold_part(const struct hold *h)
 	return least(greatest(atomic_load(&h->part), PART_LEAST), PART_MOST);
 }
 
-/* The same if so many are refused whatever the interval is: by chance they are more at times. */
+/* The same if so many of a thousand calls are refused at every interval: half as many more, since chance varies. */
 static int64_t
 hold_part_for(int64_t refused)
 {
@@ -206,7 +206,7 @@ hold_begin_trial(struct hold *h, int64_t refused, int64_t wait_ms, int64_t now)
 	hold_count_after(h, now + least(wait_ms, WINDOW_MOST_MS));
 }
 
-/* After a trial of the first interval, or of one after which all have waited. */
+/* Ends a trial of the first interval, or of the first one after all calls had to wait. */
 static void
 hold_end_first_trial(struct hold *h, int64_t refused, bool chance, int64_t wait_ms, int64_t now)
 {

@@ -300,12 +300,14 @@ ahead() { faketime -f "+$1" "${@:2}"; }
 @test "wrong lines of a script, and options that do not go together" {
 	printf '#!/usr/bin/env awf-run\n# awf: resume: always\ntrue\n' >flow.awf
 	run -125 --separate-stderr awf-run -n flow.awf
-	[[ $stderr == *"# awf: resume: 'always' is not known: the word is auto" ]]
+	[[ $stderr == *"# awf: resume: 'always' is not known: the only value is auto" ]]
 	printf '#!/usr/bin/env awf-run\n# awf: env: A-B\ntrue\n' >flow.awf
 	run -125 --separate-stderr awf-run -n flow.awf
 	[[ $stderr == *"# awf: env: 'A-B' is not a variable's name" ]]
 	run -125 --separate-stderr awf-run --auto-resume --resume @ --redo x
 	run -1 --separate-stderr awf-worker --resumer jobs
-	same "$stderr" 'awf-worker: --resumer: not with jobs, nor with -t'
+	same "$stderr" 'awf-worker: --resumer: not with DIR: it resumes runs, and takes no jobs'
+	run -1 --separate-stderr awf-worker --resumer -t 1m
+	same "$stderr" 'awf-worker: --resumer: not with -t: it resumes runs, and takes no jobs'
 	run -1 --separate-stderr awf-worker --resumer=x
 }

@@ -453,4 +453,6 @@ clean:
 	rm -rf build
 
 .PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz install uninstall clean
-.SECONDARY:
+# Everything is kept. With .SECONDARY the object of a file that was moved would not be compiled: its source is older
+# than the library.
+.PRECIOUS: $(BUILD)/% $(BUILD)/obj/%.o $(BUILD)/gen/%

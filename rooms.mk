@@ -15,7 +15,6 @@ ADD_ONS = httpd ingest projection awf diff fetch import mask mcp mirror models r
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
-#           usual.c starts the provider that the run will probably ask
 #   tail:projection, verify:projection  lines of other vocabularies are shown where lines are shown
 ACROSS = step:step_kinds tail:projection verify:projection
 
@@ -34,7 +33,7 @@ PUBLIC = \
 	model/cost model/event_index model/excerpt model/follow model/listing model/model \
 	model/price model/results model/summary model/told_state model/tool_approval model/waiting model/watch \
 	schema/schema \
-	decide/cancel decide/deciding decide/due decide/open_question decide/tell \
+	decide/cancel decide/deciding decide/due decide/open_question decide/telling \
 	view/live view/screen view/terminal_question \
 	rerun/agentloom \
 	limits/day \

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "decide/deciding.h"
-#include "decide/tell.h"
+#include "decide/telling.h"
 #include "io/file.h"
 #include "model/summary.h"
 #include "proc/message.h"
@@ -132,7 +132,7 @@ int
 decide_tell_call(const struct decide_spec *spec, struct error *err)
 {
 	struct telling t = { .call = spec->path, .asker = getpid() };
-	struct tell_outcome o = { .call = NULL };
+	struct telling_outcome o = { .call = NULL };
 	struct buffer text = BUFFER_INIT;
 	struct storage storage;
 	struct run_ref ref;
@@ -151,7 +151,7 @@ decide_tell_call(const struct decide_spec *spec, struct error *err)
 		t.run_id = ref.run_id;
 		t.text = span_of(buffer_string(&text), text.len);
 		t.by = by = decision_maker();
-		failed = tell_call(&storage, &t, &o, err);
+		failed = telling_send(&storage, &t, &o, err);
 		free(by);
 	}
 	if (failed == 0 && o.next == NEXT_AT_ONCE)

@@ -21,7 +21,7 @@ struct decide_spec {
 };
 
 /* Records the decision. -1 with *err; ERROR_BLOCKED: the call no longer waits. */
-/* Tells standard input to the agent of a call (decide/tell.h). */
+/* Sends standard input as a text to the agent of a call (decide/telling.h). */
 int decide_tell_call(const struct decide_spec *spec, struct error *err);
 int decide_waiting_call(const struct decide_spec *spec, struct error *err);
 

@@ -102,7 +102,7 @@ static const struct option_rule rules[] = {
 };
 
 static int make_decision(struct request *r, struct error *err);
-static int tell_agent(struct request *r, struct error *err);
+static int ctl_tell_agent(struct request *r, struct error *err);
 static int ctl_cancel_run(struct request *r, struct error *err);
 static int remove_runs(struct request *r, struct error *err);
 
@@ -129,7 +129,7 @@ static const struct command {
 	    "extend the waiting time of such a call", heartbeat_options, 1, 2, "PATH",
 	    make_decision, DECISION_HEARTBEAT },
 	{ "tell", "awf-ctl tell PATH [RUN]", "tell stdin to an agent, before its next turn",
-	    tell_options, 1, 2, "PATH", tell_agent, 0 },
+	    tell_options, 1, 2, "PATH", ctl_tell_agent, 0 },
 	{ "cancel", "awf-ctl cancel RUN", "end a running run", cancel_options, 1, 1, "RUN",
 	    ctl_cancel_run, 0 },
 	{ "prune", "awf-ctl prune [options]", "remove runs that have ended", prune_options, 0, 0, "",
@@ -151,11 +151,11 @@ name_call(struct request *r, struct error *err)
 	r->decision.path = r->words[0];
 	r->decision.run = r->words[1];
 	return *r->words[0] != '@' ? 0 : error_set(err, ERROR_USAGE, r->words[0],
-	    "is no PATH of a call: that comes first, then the RUN");
+	    "is a run, not the PATH of a call: give the PATH first, then the RUN");
 }
 
 static int
-tell_agent(struct request *r, struct error *err)
+ctl_tell_agent(struct request *r, struct error *err)
 {
 	return name_call(r, err) == 0 ? decide_tell_call(&r->decision, err) : -1;
 }

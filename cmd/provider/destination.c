@@ -678,7 +678,7 @@ keep_path(char **place, struct span value)
 }
 
 static int
-sign(struct destination *d, const struct http_request *request, struct error *err)
+destination_sign(struct destination *d, const struct http_request *request, struct error *err)
 {
 	const struct sigv4_request signs = {
 	    .method = request->method != NULL ? request->method : "POST", .url = request->url,
@@ -721,7 +721,7 @@ destination_set_request(struct destination *d, struct http_request *request, con
 	if (failed == 0)
 		failed = set_headers(d, d->headers, false, err);
 	if (failed == 0 && d->keys->sigv4 != NULL)
-		failed = sign(d, request, err);
+		failed = destination_sign(d, request, err);
 	d->key_run = d->keys->command != NULL ? key_command_runs(d->keys->command) :
 	    d->keys->sigv4 != NULL ? sigv4_runs(d->keys->sigv4) : 0;
 

@@ -53,8 +53,8 @@ struct exchange {
 	struct exchange *next_waiting;   /* for the command that says the key */
 	size_t memory;                   /* stream_memory(), */
 	int64_t fed_at;                  /* since then, monotonic ms */
-	bool behind;                     /* it is held until its client has read, */
-	bool crowded;                    /* or until others have ended */
+	bool behind;                     /* it is paused until its client has read what is there */
+	bool crowded;                    /* it is paused until other exchanges have ended */
 };
 
 struct exchange_api {

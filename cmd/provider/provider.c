@@ -634,7 +634,7 @@ provider_serve_client(struct provider *p)
 	return p->going == NULL && p->input_ended && provider_unread_bytes(p) == 0 && p->held.len == 0;
 }
 
-/* Of all clients, when the service last looked. */
+/* Bytes reserved for what clients have sent and no provider has read, as last counted. */
 static size_t unread_memory;
 
 size_t
@@ -643,8 +643,8 @@ provider_unread_memory(void)
 	return unread_memory;
 }
 
-/* What to wait for: more of a client's input, unless more of it waits than makes sense, and room for what it
- * has not read. */
+/* Sets what poll(2) waits for: more input of each client, unless too much of it is unread already, and room
+ * for what the client has not read yet. */
 static void
 service_fill_fds(struct service *s)
 {

@@ -74,8 +74,8 @@ limit_cost(struct job *j, struct error *err)
 	return result;
 }
 
-/* How long the calls of the run wait with their processes: by --wait, or as the run around it has it;
- * otherwise only if somebody is likely to see them. */
+/* Sets how long the process of a call stays alive while the call waits: as --wait says, or as in the run around
+ * this one; otherwise only if somebody is likely to see that it waits. */
 static void
 export_wait(const struct settings *s, struct environment *e)
 {

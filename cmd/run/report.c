@@ -251,7 +251,7 @@ report_print_reason(const struct job *j, const char *run)
 	if (o->asking > 1)
 		snprintf(more, sizeof more, " (and %lld more)", (long long)o->asking - 1);
 	if (waits && o->asks == WAITING_TIME)
-		error_set(&line, ERROR_WAITING, j->run.name, "%s%s sleeps: go on after its time: %s", e->step,
+		error_set(&line, ERROR_WAITING, j->run.name, "%s%s sleeps; when its time has come: %s", e->step,
 		    strlen(e->step) == sizeof e->step - 1 ? "..." : "", command);
 	else if (waits && o->asks != WAITING_NOTHING && strlen(e->step) == sizeof e->step - 1)
 		error_set(&line, ERROR_WAITING, j->run.name, "waits for %s: awf status tells what to type%s",

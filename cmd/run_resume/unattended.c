@@ -1,7 +1,7 @@
 /*
- * Which variables a shell script reads is found in its text: each $NAME and ${NAME. One that the
- * script sets itself is unset in both environments. API keys are left out: those of whoever resumes
- * are used.
+ * The variables that a shell script reads are those that its text names as $NAME or ${NAME}. A variable
+ * that only the script sets is unset in both environments, so it makes no difference. API keys are not
+ * compared: a resume uses those of the user or service that resumes.
  */
 #include "run_resume/unattended.h"
 
@@ -29,7 +29,7 @@ int
 unattended_begin(const struct resume *r, struct error *err)
 {
 	if (!r->by_itself)
-		return error_set(err, ERROR_BLOCKED, r->run_id, "does not say that it may go on by itself: it "
+		return error_set(err, ERROR_BLOCKED, r->run_id, "may not be resumed automatically: it "
 		    "was started without --auto-resume, and has no line # awf: resume: auto");
 	for (char **variable = r->settings.values; variable != NULL && *variable != NULL; variable++) {
 		char *name = memory_copy(*variable, strcspn(*variable, "="));
@@ -188,15 +188,15 @@ unattended_check(struct resume *r, const struct storage *s, struct error *err)
 	changed_files_tell(r, false, "awf-run", &changed);
 	other = unattended_find_other(r, s);
 	if (!due.ready) {
-		failed = error_set(err, ERROR_WAITING, r->run_id, "nothing that it waits for has come");
+		failed = error_set(err, ERROR_WAITING, r->run_id, "what it waits for has not come yet");
 	} else if (unattended_lacks_input(r, s)) {
-		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as its standard "
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "is not resumed automatically, as its standard "
 		    "input was not read to its end: give it again to awf-run --resume %.8s", r->run_id);
 	} else if (changed.len > 0) {
-		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as files that it is "
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "is not resumed automatically, as files that it is "
 		    "made of have changed: awf-run --resume %.8s", r->run_id);
 	} else if (other != NULL) {
-		failed = error_set(err, ERROR_BLOCKED, r->run_id, "does not go on by itself, as its workflow reads "
+		failed = error_set(err, ERROR_BLOCKED, r->run_id, "is not resumed automatically, as its workflow reads "
 		    "%s, which has another value here: declare it (# awf: env: %s), or awf-run --resume %.8s",
 		    other, other, r->run_id);
 	} else {

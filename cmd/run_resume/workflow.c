@@ -108,7 +108,7 @@ workflow_take_setting(struct workflow *w, const char *path, const char *setting,
 		else if (strcmp(word, RESUME_AUTO) == 0)
 			w->by_itself = true;
 		else
-			failed = error_set(err, ERROR_DEFINITION, path, "# awf: resume: '%s' is not known: the word is "
+			failed = error_set(err, ERROR_DEFINITION, path, "# awf: resume: '%s' is not known: the only value is "
 			    "auto", word);
 	}
 	return failed;

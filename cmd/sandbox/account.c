@@ -15,7 +15,7 @@
 #include "io/file.h"
 #include "proc/descendants.h"
 #include "proc/subprocess.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define ACCOUNTS "/etc/passwd"
 #define ACCOUNTS_LIMIT ((size_t)16 << 20)
@@ -70,7 +70,7 @@ account_home(char **home, struct error *err)
 	*home = NULL;
 	if (file_load(ACCOUNTS, ACCOUNTS_LIMIT, &accounts, err) == 0)
 		*home = find_home(accounts.data, id);
-	else if (!look_tells(AT_FDCWD, ACCOUNTS))
+	else if (!examine_note_error(AT_FDCWD, ACCOUNTS))
 		failed = -1;
 	if (failed == 0 && *home == NULL)
 		failed = account_query_getent(id, home, err);

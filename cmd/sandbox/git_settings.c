@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "isolate/git_config.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define FILE_LIMIT ((size_t)4 << 20)
 #define FILES_LIMIT 1000
@@ -262,11 +262,11 @@ git_settings_read(struct git_settings *s, const char *path)
 	/* Whatever kind of file it is, opening must not wait. */
 	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (fd == -1) {
-		look_tells(AT_FDCWD, path);
+		examine_note_error(AT_FDCWD, path);
 	} else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
 		file_close(&fd);
 	} else if (file_read(fd, &text, FILE_LIMIT) != 0) {
-		look_tells(AT_FDCWD, path);
+		examine_note_error(AT_FDCWD, path);
 	} else {
 		r.at = buffer_string(&text);
 		r.end = r.at + text.len;

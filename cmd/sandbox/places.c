@@ -24,7 +24,7 @@
 #include "proc/project_files.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/resolve.h"
 #include "sandbox/scripts.h"
 
@@ -144,7 +144,7 @@ add_unasked(struct places *p, const char *path)
 	if (*path != '/')
 		return;
 	if (resolve_path(&r, path, p->workspace_fd) == -1) {
-		look_tells(AT_FDCWD, path);
+		examine_note_error(AT_FDCWD, path);
 		return;
 	}
 	/* The readable part of the configuration is already a place. */
@@ -170,7 +170,7 @@ add_programs(struct places *p, const char *directory)
 	add_unasked(p, directory);
 	fd = more ? open(prefix, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 	if (more && fd == -1)
-		look_tells(AT_FDCWD, prefix);
+		examine_note_error(AT_FDCWD, prefix);
 	for (size_t i = 0; fd != -1 && beside_programs[i] != NULL; i++) {
 		char *path;
 
@@ -311,7 +311,7 @@ hide_link(struct places *p, const char *path, bool definition, bool read_only, s
 	int failed = 0;
 
 	if (resolve_path(&r, path, p->workspace_fd) == -1) {
-		look_tells(AT_FDCWD, path);
+		examine_note_error(AT_FDCWD, path);
 		return 0;
 	}
 	if (r.here && !read_only)
@@ -336,13 +336,13 @@ hide_links(struct places *p, const char *directory, bool top, bool definitions, 
 	int failed = 0;
 
 	if (dir == NULL)
-		look_tells(AT_FDCWD, directory);
+		examine_note_error(AT_FDCWD, directory);
 	while (dir != NULL && failed == 0 && (entry = readdir(dir)) != NULL) {
 		const bool definition = definitions || (top && text_index(entry->d_name, defined) != -1);
 		char *path;
 
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    look_status(dirfd(dir), entry->d_name, &st) != 0)
+		    examine_status(dirfd(dir), entry->d_name, &st) != 0)
 			continue;
 		path = path_join(directory, entry->d_name);
 		if (S_ISLNK(st.st_mode))
@@ -579,14 +579,14 @@ places_find(struct places *p, const struct settings *s, struct error *err)
 	char **seen = NULL, **scripts, *home;
 
 	*p = (struct places){ .workspace_fd = -1 };
-	look_begin();
+	examine_begin();
 	if (account_home(&home, err) == -1)
 		return -1;
 	/* HOME may be another directory than the user's, or not set. */
 	add_home(p, getenv("HOME"));
 	add_home(p, home);
 	free(home);
-	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1 || look_check(err) == -1)
+	if (find_workspace(p, s, err) == -1 || add_readable(p, s, err) == -1 || examine_check(err) == -1)
 		return -1;
 
 	/* What no place shows need not be hidden. */

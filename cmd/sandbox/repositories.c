@@ -8,7 +8,7 @@
  * What the code relies on:
  *   - A file that says where a repository is (a pointer) names one that was examined, or is odd. So
  *     the data of a repository need not be searched for other repositories.
- *   - What cannot be examined (sandbox/look.h) is unknown: it is left as it is, and reported. If
+ *   - What cannot be examined (sandbox/examine.h) is unknown: it is left as it is, and reported. If
  *     that happens in the first pass, the command is not run.
  */
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define COPIES 64                /* limit of copies of files, which are open while the command
                                     runs */
@@ -167,7 +167,7 @@ judge_pointer(struct walk *w, const char *path)
 		repository = real[strlen(w->r->root)] == '/' ? real + strlen(w->r->root) + 1 : "";
 	plain = repository != NULL && is_plain_repository(w, repository);
 	/* The repository existed before, and may now be among what could not be examined. */
-	unknown = repository != NULL && w->before != NULL && look_missed() > 0 &&
+	unknown = repository != NULL && w->before != NULL && examine_count_missed() > 0 &&
 	    repositories_have(w->before, repository) && !repositories_have(w->r, repository);
 	if (!unknown && (!plain || w->before == NULL)) {
 		item = repositories_add_item(w, at, directory, path_base(path), NULL, NULL);
@@ -239,7 +239,7 @@ repositories_copy(struct repositories *r)
 		}
 		free(directory);
 	}
-	look_release();
+	examine_release();
 }
 
 void
@@ -260,10 +260,10 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	clock_gettime(CLOCK_REALTIME, &w.settled);
 	w.settled.tv_sec--;
 	r->began = w.settled;
-	look_begin();
-	reserved = look_reserve(workspace) == 0;
+	examine_begin();
+	reserved = examine_reserve(workspace) == 0;
 	if (!reserved)
-		look_tells(workspace, ".");
+		examine_note_error(workspace, ".");
 	git_settings_read_users(&r->settings, home);
 	repositories_add_directory(&w, memory_text(""));
 	repositories_examine_all(&w);
@@ -273,7 +273,7 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 		qsort(r->seen, r->seen_count, sizeof *r->seen, repositories_compare_seen);
 	if (r->hidden_count > 0)
 		qsort(r->hidden, r->hidden_count, sizeof *r->hidden, repositories_compare_texts);
-	return look_check(err);
+	return examine_check(err);
 }
 
 void
@@ -284,7 +284,7 @@ repositories_find_again(struct repositories *r, const struct repositories *befor
 	DIR *dir;
 
 	*r = (struct repositories){ .workspace = before->workspace, .root = memory_text(before->root), .ballast = -1 };
-	look_begin();
+	examine_begin();
 	for (char **path = before->found; path != NULL && *path != NULL; path++) {
 		dir = repositories_open_directory(r->workspace, *path);
 		if (dir == NULL)

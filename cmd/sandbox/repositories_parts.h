@@ -30,7 +30,7 @@ struct walk {
 	size_t seen_capacity;
 	size_t used_count;
 	size_t depth;          /* of nested directories that are being judged */
-	size_t missed;         /* look_missed() at the beginning of the current judgement */
+	size_t missed;         /* examine_count_missed() at the beginning of the current judgement */
 };
 
 /* Judges an entry of a repository, given its name, the open directory that contains it, and the
@@ -42,12 +42,12 @@ typedef void judge(struct walk *w, int at, const char *directory, const char *na
 /* Opens a path below a directory, without following symbolic links; "" is the directory itself. -1
  * with errno. */
 int repositories_open_unnoted(int root, const char *path, int flags);
-/* The same; a path that cannot be examined is noted (sandbox/look.h). */
+/* The same; a path that cannot be examined is noted (sandbox/examine.h). */
 int repositories_open(int root, const char *path, int flags);
 /* Opens a directory for listing; NULL: it is not a directory, or belongs to somebody else who does
  * not allow that. If it is the user's, and closed, it is opened up. */
 DIR *repositories_open_directory(int root, const char *path);
-/* Like look_status(), and opens up directories in the same way. */
+/* Like examine_status(), and opens up directories in the same way. */
 int repositories_status(int root, const char *path, struct stat *st);
 /* Gives the directories that were opened up the modes that they had. */
 void repositories_close_again(void);
@@ -105,7 +105,7 @@ void repositories_examine_inside(struct walk *w, const char *directory, const ch
 
 /* Judges each name in a directory of a repository. A symbolic link instead of the directory is odd,
  * and so is a directory nested deeper than git makes any, so that descriptors cannot run out
- * (look_reserve()). */
+ * (examine_reserve()). */
 void repositories_judge_each(struct walk *w, int at, const char *directory, const char *name, judge *one);
 /* Judges the contents of a repository. one_by_shape: it is recognized by its contents, so it may
  * also contain files that are not git's. */

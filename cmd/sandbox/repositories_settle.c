@@ -23,7 +23,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define NUMBERS_ASIDE 10         /* tries with numbered names; then names are random, so that nobody
                                     can have taken them before */
@@ -270,7 +270,7 @@ put_back(const struct repositories *r, const struct odd_item *item)
 
 /* Adds a line once; takes ownership of it. */
 static void
-tell(char ***done, char *line)
+repositories_report(char ***done, char *line)
 {
 	if (list_has(*done, line))
 		free(line);
@@ -297,11 +297,11 @@ settle_item(const struct repositories *before, const struct repositories *after,
 	back = aside != NULL && !made && was != NULL && put_back(after, was);
 	lost = aside != NULL && !made && was != NULL && was->whole && !back;
 	if (aside != NULL)
-		tell(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
+		repositories_report(done, memory_format("%s: %s outside of the sandbox: it is now called %s%s%s", path, harm, aside,
 		    back ? ", and what was there is there again" : lost ? ", and what was there could not be put back: " : "",
 		    lost ? strerror(errno) : ""));
 	else if (reason != ENOENT) /* it may have been renamed together with its repository */
-		tell(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
+		repositories_report(done, memory_format("%s: %s outside of the sandbox, and it could not be renamed (%s): remove it",
 		    path, harm, strerror(reason)));
 	made = made || aside == NULL;
 	free(aside);
@@ -317,11 +317,11 @@ restore_linked(const struct repositories *before, const struct odd_item *was, ch
 	char *directory = path_directory(was->path), *aside;
 	int at = repositories_open(before->workspace, strcmp(directory, ".") == 0 ? "" : directory, O_PATH | O_DIRECTORY);
 	struct buffer content = BUFFER_INIT;
-	const size_t missed = look_missed();
+	const size_t missed = examine_count_missed();
 	bool whole, same;
 
 	repositories_load_file(at, path_base(was->path), &content, &whole);
-	same = look_missed() != missed || (whole && content.len == was->len &&
+	same = examine_count_missed() != missed || (whole && content.len == was->len &&
 	    memcmp(buffer_string(&content), was->content, was->len) == 0);
 	aside = same ? NULL : set_aside(before, before, was->path, false);
 	if (aside != NULL && put_back(before, was))
@@ -384,7 +384,7 @@ settle_all(const struct repositories *before, struct repositories *after, char *
 		if ((!item->plain || item->sparse) && !item->waits && repositories_find_item(after, item->path) == NULL &&
 		    !is_within(before->root, item->path, kept) &&
 		    !is_within(before->root, item->path, opened) && put_back(before, item))
-			tell(done, memory_format("%s: was removed, and is there again", item->path));
+			repositories_report(done, memory_format("%s: was removed, and is there again", item->path));
 	}
 	return again;
 }
@@ -402,14 +402,14 @@ repositories_settle(const struct repositories *before, char *const *kept, char *
 	for (int i = 0; again && i < ROUNDS; i++) {
 		repositories_free(&after);
 		again = settle_all(before, &after, kept, opened, &done);
-		for (char *const *name = look_names(); *name != NULL; name++)
-			tell(&done, memory_format("%s: could not be looked at when the command had ended: nobody knows what it made "
-			    "of it, so look before git is used there", *name));
+		for (char *const *name = examine_missed_names(); *name != NULL; name++)
+			repositories_report(&done, memory_format("%s: could not be looked at when the command had ended: "
+			    "nobody knows what it made of it, so look before git is used there", *name));
 	}
 	settle_indexes(before, &after, opened, &done);
 	for (char **unknown = before->unknown; unknown != NULL && *unknown != NULL; unknown++)
 		if (is_within(before->root, *unknown, kept))
-			tell(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
+			repositories_report(&done, memory_format("%s: has an extension of git that is not known here: nothing in it "
 			    "could be changed", *unknown));
 	repositories_free(&after);
 	repositories_close_again();

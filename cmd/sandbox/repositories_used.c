@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define USED_LIMIT 1000
 
@@ -70,7 +70,7 @@ read_settings_above(struct walk *w)
 	do {
 		char *repository = path_join(top, REPOSITORY), *file = path_join(repository, "config");
 		struct stat st;
-		const bool is = look_status(AT_FDCWD, repository, &st) == 0;
+		const bool is = examine_status(AT_FDCWD, repository, &st) == 0;
 
 		if (is && S_ISDIR(st.st_mode))
 			git_settings_read(&w->r->settings, file);
@@ -94,7 +94,7 @@ add_used(struct walk *w, const char *top, const char *name, bool word)
 	char *joined = *name == '/' ? memory_text(name) : path_join(top, name);
 	char *paths[] = { path_normal(joined), repositories_path_resolved(joined) };
 	struct stat st;
-	const bool there = look_status(AT_FDCWD, paths[1], &st) == 0,
+	const bool there = examine_status(AT_FDCWD, paths[1], &st) == 0,
 	    is_file = !word || (there ? S_ISREG(st.st_mode) : strpbrk(name, "/.") != NULL);
 
 	for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
@@ -171,7 +171,7 @@ judge_used_below(struct walk *w, int at, const char *directory, const char *name
 {
 	struct stat st;
 
-	if (w->used_count++ >= USED_LIMIT || look_status(at, name, &st) != 0)
+	if (w->used_count++ >= USED_LIMIT || examine_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
 		repositories_judge_each(w, at, directory, name, judge_used_below);
@@ -188,7 +188,7 @@ is_data_plain(const struct walk *w, const char *path)
 	struct stat st;
 	bool plain = real == NULL;
 
-	if (real != NULL && repositories_is_here(w, real) && look_status(AT_FDCWD, real, &st) == 0)
+	if (real != NULL && repositories_is_here(w, real) && examine_status(AT_FDCWD, real, &st) == 0)
 		plain = !repositories_is_special(st.st_mode);
 	free(real);
 	free(whole);
@@ -215,7 +215,7 @@ repositories_judge_read(struct walk *w, const char *path)
 		if (strcmp(directory, ".") == 0)
 			*directory = '\0';
 		at = repositories_open(w->r->workspace, directory, O_PATH | O_DIRECTORY);
-		done = at == -1 || look_status(at, path_base(part), &st) != 0;
+		done = at == -1 || examine_status(at, path_base(part), &st) != 0;
 		if (!done && !S_ISDIR(st.st_mode)) {
 			item = repositories_find_item(w->r, part) != NULL ? NULL : repositories_add_item(w, at, directory, path_base(part), NULL, NULL);
 			if (item != NULL)
@@ -248,7 +248,7 @@ repositories_judge_used(struct walk *w, const char *path)
 		if (strcmp(directory, ".") == 0)
 			*directory = '\0';
 		at = repositories_open(w->r->workspace, directory, O_PATH | O_DIRECTORY);
-		if (at == -1 || look_status(at, path_base(part), &st) != 0) {
+		if (at == -1 || examine_status(at, path_base(part), &st) != 0) {
 			done = true;
 		} else if (S_ISLNK(st.st_mode) || *end == '\0') {
 			if (w->before == NULL)

@@ -18,7 +18,7 @@
 #include "io/file.h"
 #include "isolate/git_index.h"
 #include "isolate/git_names.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/repositories.h"
 
 #define REF_LIMIT ((size_t)4 << 10)
@@ -35,9 +35,9 @@ load_data(int at, const char *name, struct buffer *content, size_t limit)
 	bool whole = fd == -1 ? errno == ENOENT : fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 
 	if (fd == -1)
-		look_tells(at, name);
+		examine_note_error(at, name);
 	if (whole && fd != -1 && file_read(fd, content, limit) != 0) {
-		look_tells(at, name);
+		examine_note_error(at, name);
 		whole = false;
 	}
 	file_close(&fd);
@@ -166,7 +166,7 @@ is_ref_plain(int at, const char *name, bool invalid)
 	const char *target;
 
 	if (len < 0)
-		look_tells(at, name);
+		examine_note_error(at, name);
 	file_close(&fd);
 	if (len == (ssize_t)sizeof start && memcmp(start, word, sizeof start) == 0) {
 		plain = load_data(at, name, &content, REF_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;

@@ -23,7 +23,7 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "isolate/git_index.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/repository_data.h"
 
 static bool

@@ -22,7 +22,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #define CONTENT_LIMIT ((size_t)1 << 20)
 #define INDEX_LIMIT ((size_t)32 << 20) /* of some 300,000 files */
@@ -49,7 +49,7 @@ repositories_open(int root, const char *path, int flags)
 	const int fd = repositories_open_unnoted(root, path, flags);
 
 	if (fd == -1)
-		look_tells(root, *path == '\0' ? "." : path);
+		examine_note_error(root, *path == '\0' ? "." : path);
 	return fd;
 }
 
@@ -128,7 +128,7 @@ repositories_status(int root, const char *path, struct stat *st)
 	if (fstatat(root, path, st, AT_SYMLINK_NOFOLLOW) == 0 ||
 	    (errno == EACCES && open_up(root, path) && fstatat(root, path, st, AT_SYMLINK_NOFOLLOW) == 0))
 		return 0;
-	look_tells(root, path);
+	examine_note_error(root, path);
 	return -1;
 }
 
@@ -145,10 +145,10 @@ repositories_open_directory(int root, const char *path)
 	else if (fd != -1 && fstat(fd, &st) == 0 && (st.st_mode & S_IXUSR) == 0)
 		open_up(root, path);
 	if (fd == -1)
-		look_tells(root, *path == '\0' ? "." : path);
+		examine_note_error(root, *path == '\0' ? "." : path);
 	dir = fd == -1 ? NULL : fdopendir(fd);
 	if (dir == NULL && fd != -1) {
-		look_tells(fd, ".");
+		examine_note_error(fd, ".");
 		close(fd);
 	}
 	return dir;
@@ -159,7 +159,7 @@ repositories_is_there(int at, const char *name)
 {
 	struct stat st;
 
-	return look_status(at, name, &st) == 0;
+	return examine_status(at, name, &st) == 0;
 }
 
 const struct dirent *
@@ -172,7 +172,7 @@ repositories_next_entry(DIR *dir)
 		entry = readdir(dir);
 	} while (entry != NULL && (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0));
 	if (entry == NULL && errno != 0)
-		look_tells(dirfd(dir), ".");
+		examine_note_error(dirfd(dir), ".");
 	return entry;
 }
 
@@ -183,7 +183,7 @@ repositories_entry_kind(DIR *dir, const struct dirent *entry)
 
 	if (entry->d_type != DT_UNKNOWN)
 		return (mode_t)DTTOIF(entry->d_type);
-	return look_status(dirfd(dir), entry->d_name, &st) == 0 ? st.st_mode & S_IFMT : 0;
+	return examine_status(dirfd(dir), entry->d_name, &st) == 0 ? st.st_mode & S_IFMT : 0;
 }
 
 void
@@ -193,10 +193,10 @@ repositories_load_file(int at, const char *name, struct buffer *content, bool *w
 	struct stat st;
 
 	if (fd == -1)
-		look_tells(at, name);
+		examine_note_error(at, name);
 	*whole = fd != -1 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode);
 	if (*whole && file_read(fd, content, strcmp(name, "index") == 0 ? INDEX_LIMIT : CONTENT_LIMIT) != 0) {
-		look_tells(at, name);
+		examine_note_error(at, name);
 		*whole = false;
 	}
 	file_close(&fd);
@@ -213,7 +213,7 @@ repositories_describe_directory(struct buffer *out, int root, const char *path)
 	struct stat st;
 
 	while (dir != NULL && (entry = repositories_next_entry(dir)) != NULL) {
-		if (look_status(dirfd(dir), entry->d_name, &st) != 0)
+		if (examine_status(dirfd(dir), entry->d_name, &st) != 0)
 			continue;
 		buffer_format(out, "%s %llu %lld %lld.%09ld\n", entry->d_name,
 		    (unsigned long long)st.st_ino, (long long)st.st_size, (long long)st.st_ctim.tv_sec,
@@ -237,7 +237,7 @@ repositories_is_special(mode_t mode)
 void
 repositories_begin_judgement(struct walk *w)
 {
-	w->missed = look_missed();
+	w->missed = examine_count_missed();
 }
 
 struct odd_item *
@@ -251,7 +251,7 @@ repositories_add_item(struct walk *w, int at, const char *directory, const char 
 	struct stat st;
 	ssize_t len;
 
-	if (look_status(at, name, &st) != 0) {
+	if (examine_status(at, name, &st) != 0) {
 		free(item.path);
 		list_free(settings);
 		return NULL;
@@ -280,7 +280,7 @@ repositories_add_item(struct walk *w, int at, const char *directory, const char 
 		buffer_format(&bytes, "%llu %lld %lld.%09ld", (unsigned long long)st.st_ino,
 		    (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
 	}
-	if (look_missed() != w->missed) {
+	if (examine_count_missed() != w->missed) {
 		buffer_free(&bytes);
 		free(item.path);
 		list_free(settings);
@@ -338,7 +338,7 @@ repositories_real_path(const char *path)
 	char *real = realpath(path, NULL);
 
 	if (real == NULL)
-		look_tells(AT_FDCWD, path);
+		examine_note_error(AT_FDCWD, path);
 	return real;
 }
 

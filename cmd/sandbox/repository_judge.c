@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "io/path.h"
 #include "isolate/git_config.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/repository_data.h"
 
 /* Whether a setting is core.worktree of a submodule whose work tree is in the workspace. */
@@ -133,7 +133,7 @@ repositories_judge_each(struct walk *w, int at, const char *directory, const cha
 	struct stat st;
 	DIR *dir;
 
-	if (look_status(at, name, &st) == 0 && (!S_ISDIR(st.st_mode) || w->depth == DEPTH)) {
+	if (examine_status(at, name, &st) == 0 && (!S_ISDIR(st.st_mode) || w->depth == DEPTH)) {
 		repositories_add_item(w, at, directory, name, NULL, NULL);
 		free(path);
 		return;
@@ -174,7 +174,7 @@ judge_entries(struct walk *w, int at, const char *directory, const char *name, j
 	DIR *dir;
 
 	repositories_judge_each(w, at, directory, name, one);
-	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode) && w->depth < DEPTH &&
+	if (examine_status(at, name, &st) == 0 && S_ISDIR(st.st_mode) && w->depth < DEPTH &&
 	    (dir = repositories_open_directory(w->r->workspace, path)) != NULL) {
 		judge_place(w, dir, path);
 		closedir(dir);
@@ -189,7 +189,7 @@ judge_hook(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
+	if (examine_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
 		judge_entries(w, at, directory, name, judge_hook);
 	else if (!text_ends(name, ".sample"))
 		repositories_add_item(w, at, directory, name, NULL, NULL);
@@ -213,7 +213,7 @@ is_no_file(int at, const char *name)
 {
 	struct stat st;
 
-	return look_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
+	return examine_status(at, name, &st) == 0 && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
 /* Whether a name is in the list; a '*' at the end of an entry stands for any characters. Names that
@@ -289,7 +289,7 @@ judge_new_objects(struct walk *w, int at, const char *directory, const char *nam
 	struct stat st;
 	DIR *dir;
 
-	if (w->before == NULL || look_status(at, name, &st) != 0 || repositories_is_earlier(&st.st_ctim, &w->before->began))
+	if (w->before == NULL || examine_status(at, name, &st) != 0 || repositories_is_earlier(&st.st_ctim, &w->before->began))
 		return;
 	path = repositories_join_path(directory, name);
 	dir = repositories_open_directory(w->r->workspace, path);
@@ -297,7 +297,7 @@ judge_new_objects(struct walk *w, int at, const char *directory, const char *nam
 		const mode_t kind = repositories_entry_kind(dir, entry);
 
 		repositories_begin_judgement(w);
-		if (kind != S_IFREG && kind != S_IFDIR && look_status(dirfd(dir), entry->d_name, &st) == 0 &&
+		if (kind != S_IFREG && kind != S_IFDIR && examine_status(dirfd(dir), entry->d_name, &st) == 0 &&
 		    !repositories_is_earlier(&st.st_ctim, &w->before->began))
 			add_leading(w, dirfd(dir), path, entry->d_name);
 		else if (kind == S_IFDIR)
@@ -316,7 +316,7 @@ judge_links(struct walk *w, int at, const char *directory, const char *name)
 	const bool deep = strlen(name) == 2 && strlen(path_base(directory)) == 2;
 	struct stat st;
 
-	if (look_status(at, name, &st) != 0)
+	if (examine_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode) && deep)
 		judge_new_objects(w, at, directory, name);
@@ -354,7 +354,7 @@ judge_object(struct walk *w, int at, const char *directory, const char *name)
 		add_leading(w, at, directory, name);
 	else if (strlen(name) == 2)
 		judge_new_objects(w, at, directory, name);
-	else if (look_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
+	else if (examine_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
 		repositories_examine_inside(w, directory, name);
 }
 
@@ -373,7 +373,7 @@ is_shared(struct walk *w, int at, const char *directory, const char *name)
 	bool shared;
 	char *file;
 
-	if (look_status(at, name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
+	if (examine_status(at, name, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink < 2)
 		return false;
 	file = memory_format("%llu:%llu:%llu %s/%s", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino,
 	    (unsigned long long)st.st_nlink, directory, name);
@@ -391,7 +391,7 @@ judge_files(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (look_status(at, name, &st) != 0)
+	if (examine_status(at, name, &st) != 0)
 		return;
 	if (S_ISDIR(st.st_mode))
 		judge_entries(w, at, directory, name, judge_files);
@@ -405,7 +405,7 @@ judge_ref(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct stat st;
 
-	if (look_status(at, name, &st) != 0)
+	if (examine_status(at, name, &st) != 0)
 		return;
 	if ((!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)) || !repository_ref_is_plain(at, name))
 		add_leading(w, at, directory, name);

@@ -52,7 +52,7 @@
 #include "proc/process.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/overlap.h"
 #include "sandbox/public.h"
 #include "sandbox/repositories.h"
@@ -451,20 +451,20 @@ note_makeable(struct command *c, struct error *err)
 	char **names = NULL;
 	int failed;
 
-	look_begin();
+	examine_begin();
 	for (char **kept = p->kept; kept != NULL && *kept != NULL; kept++) {
 		const char *name = *kept + strlen(p->workspace) + 1;
 		int fd = resolve_exact(*kept);
 
 		if (fd == -1)
-			look_tells(AT_FDCWD, *kept);
+			examine_note_error(AT_FDCWD, *kept);
 		if (places_taken_up(name) &&
 		    (fd == -1 || (!c->namespaces && unreviewed_noted(p->workspace, name))))
 			list_add(&names, name);
 		if (fd != -1)
 			close(fd);
 	}
-	failed = look_check(err);
+	failed = examine_check(err);
 	if (failed == 0)
 		failed = unreviewed_begin(&c->made, p->workspace, names, err);
 	if (failed == 0)
@@ -481,28 +481,28 @@ enum { LINES_TOLD = 5 };
 static int
 find_held(struct command *c, struct error *err)
 {
-	look_begin();
+	examine_begin();
 	for (char **kept = c->places->kept; kept != NULL && *kept != NULL; kept++) {
 		int fd = resolve_exact(*kept);
 
 		if (fd == -1) {
-			look_tells(AT_FDCWD, *kept);
+			examine_note_error(AT_FDCWD, *kept);
 			continue;
 		}
 		c->held_as = memory_array(c->held_as, list_count(c->held) + 1, sizeof *c->held_as);
 		if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_CTIME | STATX_BTIME, &c->held_as[list_count(c->held)]) == 0)
 			list_add(&c->held, *kept);
 		else
-			look_tells(AT_FDCWD, *kept);
+			examine_note_error(AT_FDCWD, *kept);
 		close(fd);
 	}
-	return look_check(err);
+	return examine_check(err);
 }
 
 /* Whether a path still names what it named. If the file system has no birth time, a change counts
  * as another file. */
 static bool
-is_same(const char *path, const struct statx *was)
+held_is_same(const char *path, const struct statx *was)
 {
 	struct statx is;
 
@@ -521,7 +521,7 @@ still_held(const struct command *c)
 	char **held = NULL;
 
 	for (size_t i = 0; c->namespaces && c->held != NULL && c->held[i] != NULL; i++)
-		if (is_same(c->held[i], &c->held_as[i]))
+		if (held_is_same(c->held[i], &c->held_as[i]))
 			list_add(&held, c->held[i]);
 	return held;
 }

@@ -25,7 +25,7 @@
 #include "io/file.h"
 #include "isolate/limits.h"
 #include "isolate/mounts.h"
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 #include "sandbox/resolve.h"
 
 /* Values of <linux/mount.h> that older C libraries do not have. */
@@ -212,7 +212,7 @@ view_plan_layers(struct layers *l, const struct view *v, struct places *p, struc
 			int fd = path_within(*kept, place->path) && !is_cloned(l, *kept) ?
 			    resolve_exact(*kept) : -2;
 
-			if (fd == -1 && !look_tells(AT_FDCWD, *kept))
+			if (fd == -1 && !examine_note_error(AT_FDCWD, *kept))
 				return view_set_error(err, "open", *kept);
 			if (fd < 0)
 				continue;

@@ -16,7 +16,7 @@
 #include "base/patience.h"
 #include "decide/cancel.h"
 #include "decide/deciding.h"
-#include "decide/tell.h"
+#include "decide/telling.h"
 #include "json/writer.h"
 #include "serve/body.h"
 #include "serve/runs.h"
@@ -233,11 +233,11 @@ decisions_tell_call(const struct decide_request *q, struct outcome *o)
 	struct buffer text = BUFFER_INIT;
 	struct telling t = { .run_id = q->run_id, .call = q->call, .by = o->by,
 		.asker = decisions_asking_process(q->request) };
-	struct tell_outcome told;
+	struct telling_outcome told;
 
 	span_decode(q->data, &text);
 	t.text = span_of(buffer_string(&text), text.len);
-	if (tell_call(&q->request->server->storage, &t, &told, &o->err) != 0)
+	if (telling_send(&q->request->server->storage, &t, &told, &o->err) != 0)
 		decisions_set_status(o, told.forbidden ? 403 : told.unknown ? 404 :
 		    o->err.code == ERROR_BLOCKED ? 409 : 400);
 	else if (strlen(told.call) < sizeof o->call)

@@ -37,14 +37,14 @@ struct result {
 
 static const struct refusal revoked = { 401, "unauthorized", "the token is not valid any more" };
 
-/* Whether the run waits for a decision and the like, and none of its processes does. */
+/* Whether the run waits for a decision, a result or a time, and has no process any more. */
 static bool
 is_waiting(const struct result *x)
 {
 	return x->feed->ended ? strcmp(x->feed->status, "waiting") == 0 : x->feed->over && x->only_waited;
 }
 
-/* Whether nothing more is to be waited for. */
+/* Whether the request can be answered now. */
 static bool
 result_is_there(struct result *x)
 {

@@ -124,7 +124,7 @@ start_workflow(const struct start_spec *spec, struct error *err)
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", spec->storage->root);
 	list_add(&argv, program);
-	/* Options in the file come later, and replace these. */
+	/* Options of the workflow file itself are read later, and override these. */
 	list_add(&argv, "--wait=" ATTENDED_USUALLY);
 	list_add(&argv, "--auto-resume");
 	list_add(&argv, "--id");

@@ -152,7 +152,7 @@ newest_first(const void *a, const void *b)
 /* Whether what was read of a run is still valid: its file has not changed. Whether its process is
  * alive may change at any time, without a change of the file. */
 static bool
-is_same(struct catalog *c, struct catalog_run *run)
+catalog_run_is_same(struct catalog *c, struct catalog_run *run)
 {
 	char *path = storage_transcript(c->storage, run->run_id);
 	struct stat status;
@@ -199,7 +199,7 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	struct summary summary;
 	bool read;
 
-	if (is_same(c, run))
+	if (catalog_run_is_same(c, run))
 		return true;
 	forget_read(run);
 	if (!note_file(c, run))
@@ -526,7 +526,7 @@ query_step(struct loop_task *task)
 			run = q->found[q->at];
 			assert(run != NULL);
 			/* What is known about this run was not yet checked against its file. */
-			if (q->every && find_queued(q, run->run_id) != run && !is_same(c, run))
+			if (q->every && find_queued(q, run->run_id) != run && !catalog_run_is_same(c, run))
 				forget_read(run);
 			if (run->figured) {
 				q->at++;
@@ -685,7 +685,7 @@ catalog_rescan_directory(struct catalog *c)
 		if (run->gone || run->dirty)
 			continue;
 		memcpy(file.run_id, run->run_id, ID_SIZE);
-		run->dirty = run->known ? !is_same(c, run) :
+		run->dirty = run->known ? !catalog_run_is_same(c, run) :
 		    note_file(c, &file) && clock_of(&file.changed) >= since;
 	}
 	loop_enter(c->loop, &c->refresh);

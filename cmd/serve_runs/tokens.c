@@ -207,7 +207,7 @@ tokens_begin(struct tokens *t, const struct storage *s)
 }
 
 static bool
-is_same(const struct token *a, const struct token *b)
+token_is_same(const struct token *a, const struct token *b)
 {
 	bool same = strcmp(a->digest, b->digest) == 0 && a->may == b->may &&
 	    strcmp(a->label, b->label) == 0 && a->names.count == b->names.count;
@@ -229,7 +229,7 @@ tokens_replace_list(struct tokens *t, struct token **fresh, size_t fresh_count)
 		struct token *old = t->list[i];
 		size_t same = 0;
 
-		while (same < fresh_count && (fresh[same] == NULL || !is_same(fresh[same], old)))
+		while (same < fresh_count && (fresh[same] == NULL || !token_is_same(fresh[same], old)))
 			same++;
 		if (old->expires != 0) {
 			t->list[kept++] = old;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "decide/due.h"
@@ -273,7 +274,7 @@ add_failed(struct attention *a, const struct summary *run)
 }
 
 static void
-look_at(struct attention *a, const char *run_id)
+attention_read_run(struct attention *a, const char *run_id)
 {
 	char *path = storage_transcript(a->storage, run_id);
 	struct summary run;
@@ -355,11 +356,13 @@ attention_read(struct attention *a, struct error *err)
 		qsort(a->runs, a->run_count, sizeof *a->runs, by_id);
 	for (size_t i = 0; i < a->run_count; i++)
 		if (a->runs[i].looked_at)
-			look_at(a, a->runs[i].run_id);
+			attention_read_run(a, a->runs[i].run_id);
 	if (add_queued(a, err) != 0)
 		return -1;
 	if (a->count > 0)
 		qsort(a->list, a->count, sizeof *a->list, by_urgency);
+	for (size_t i = 1; i < a->count; i++)
+		INVARIANT(by_urgency(&a->list[i - 1], &a->list[i]) <= 0);
 	return 0;
 }
 
@@ -376,6 +379,7 @@ attention_short_id(const struct attention *a, const char *run_id, char out[ID_SI
 		else
 			high = middle;
 	}
+	INVARIANT(low == 0 || strcmp(a->runs[low - 1].run_id, run_id) < 0);
 	/* Its neighbours have the longest prefixes in common with it. */
 	for (size_t i = low > 0 ? low - 1 : 0; i < a->run_count && i <= low + 1; i++)
 		while (strcmp(a->runs[i].run_id, run_id) != 0 && run_id[len] != '\0' &&

@@ -63,7 +63,7 @@ status_warn(const struct error *warning)
 /* ---- cost ---- */
 
 static int
-take_cost(void *context, const struct placed *placed, struct error *err)
+status_add_cost(void *context, const struct placed *placed, struct error *err)
 {
 	struct look *l = context;
 	int64_t cost;
@@ -87,7 +87,7 @@ add_cost(struct look *l, const char *path)
 	struct model m;
 
 	model_begin(&m, MODEL_EVENTS);
-	m.watch = take_cost;
+	m.watch = status_add_cost;
 	m.context = l;
 	model_read_file(&m, path, &ignored);
 	model_free(&m);
@@ -123,7 +123,7 @@ ended_for_good(int fd, off_t size, int64_t *ended, bool *failed)
 }
 
 static void
-look_at_run(struct look *l, int directory, const char *file, const char *run_id)
+status_read_run(struct look *l, int directory, const char *file, const char *run_id)
 {
 	const int fd = openat(directory, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	int64_t ended = 0;
@@ -148,7 +148,7 @@ look_at_run(struct look *l, int directory, const char *file, const char *run_id)
 }
 
 static int
-look_at_runs(struct look *l, struct error *err)
+status_read_runs(struct look *l, struct error *err)
 {
 	const struct dirent *entry;
 	DIR *directory;
@@ -164,7 +164,7 @@ look_at_runs(struct look *l, struct error *err)
 			continue;
 		memcpy(run_id, entry->d_name, ID_SIZE - 1);
 		run_id[ID_SIZE - 1] = '\0';
-		look_at_run(l, dirfd(directory), entry->d_name, run_id);
+		status_read_run(l, dirfd(directory), entry->d_name, run_id);
 	}
 	if (directory != NULL)
 		closedir(directory);
@@ -324,7 +324,7 @@ main(int argc, char **argv)
 		status_warn(&err);
 	l.list = (struct attention){ .storage = &l.storage, .now = l.now, .failed_since = l.now - DAY,
 		.warn = status_warn };
-	if (look_at_runs(&l, &err) == 0 && attention_read(&l.list, &err) == 0) {
+	if (status_read_runs(&l, &err) == 0 && attention_read(&l.list, &err) == 0) {
 		rows = terminal_is(STDOUT_FILENO) ? terminal_height(STDOUT_FILENO) : SCREEN_HEIGHT;
 		if ((o.said & OPTION_SAID(OPT_JSON)) != 0)
 			write_json(&l, &out);

@@ -406,7 +406,7 @@ run_step(struct settings *s, struct resources *r, char **argv)
 	script = step_advise_script(s, r);
 	/* At a prompt, output is for a person: print it as with --raw. */
 	if (r->own_run && s->file == NULL && terminal_is(STDOUT_FILENO))
-		s->step.options.raw = true;
+		s->step.options.output.raw = true;
 
 	/* When a run or a call is being ended, each step that has registered gets a signal. A step that
 	 * registers only now makes no call, unless it is a cleanup step: a cleanup step and its

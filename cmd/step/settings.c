@@ -133,7 +133,7 @@ const struct option_spec step_options[] = {
 	{ OPT_JOBS, 'j', "jobs", "N", "up to N calls, or branches, at a time",
 	    OPTION_INTO_NUMBER(struct settings, jobs, 1, JOBS_LIMIT) },
 	{ OPT_RAW, 'r', "raw", NULL, "print the data alone, not state lines",
-	    OPTION_INTO_FLAG(struct settings, step.options.raw) },
+	    OPTION_INTO_FLAG(struct settings, step.options.output.raw) },
 	{ OPT_FILE, 'o', "output", "FILE", "write to FILE, which appears on success",
 	    OPTION_INTO_TEXT_CHECKED(struct settings, file, settings_check_file) },
 	{ OPT_WHEN, 0, "when", "COND", "only if COND ends with 0; it reads the state line",
@@ -155,12 +155,12 @@ const struct option_spec step_options[] = {
 	{ OPT_STATE, 'e', "state", NULL, "give the command the whole state line",
 	    OPTION_INTO_FLAG(struct settings, step.options.command.feed_state) },
 	{ OPT_OUTPUT_FORM, 'O', "output-form", "FORM", "results in stdout: text, lines, nul or json",
-	    OPTION_INTO_WORD(struct settings, step.options.output, output_forms, 0) },
+	    OPTION_INTO_WORD(struct settings, step.options.output.form, output_forms, 0) },
 	{ OPT_BY_NAME, 0, "by-name", NULL, "with -s: an object with the names of the steps as keys",
 	    OPTION_INTO_FLAG(struct settings, by_name) },
 	{ OPT_COMPLETE, 0, "complete", "[=PATH,...]", "with -s: fail unless all that they made has come" },
 	{ OPT_INTO, 0, "into", "KEY", "put the result into data.KEY and keep the rest",
-	    OPTION_INTO_TEXT(struct settings, step.options.into) },
+	    OPTION_INTO_TEXT(struct settings, step.options.output.into) },
 	{ OPT_QUIET, 'q', "quiet", NULL, "print nothing on stdout",
 	    OPTION_INTO_FLAG(struct settings, quiet) },
 	{ OPT_REQUIRE, 0, "require", "PATH", "take only what this step or call made; repeatable" },
@@ -492,7 +492,7 @@ settings_said_options(const struct settings *s)
 		all |= COMMAND;
 	if (s->input != INPUT_NONE)
 		all &= ~SAID(OPT_NO_INPUT);
-	if (s->step.options.output == OUTPUT_TEXT)
+	if (s->step.options.output.form == OUTPUT_TEXT)
 		all &= ~SAID(OPT_OUTPUT_FORM);
 	if (s->step.options.group.kind != GROUP_PARALLEL && s->jobs == 1)
 		all &= ~SAID(OPT_JOBS);

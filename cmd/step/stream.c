@@ -89,7 +89,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (result->report[0] != '\0')
 		report_failure(s, result);
 	/* With -r, an empty text may be the whole output. */
-	s->printed = s->printed || out->len > 0 || s->step->options.raw;
+	s->printed = s->printed || out->len > 0 || s->step->options.output.raw;
 	if (s->out == -1 || s->closed || out->len == 0)
 		return 0;
 
@@ -97,7 +97,7 @@ stream_deliver(struct stream *s, const struct step_result *result, struct error 
 	if (!terminal_is(s->out)) {
 		put = state_put(s->out, out->data, out->len, signalled);
 	} else {
-		if (s->step->options.raw)
+		if (s->step->options.output.raw)
 			terminal_text(&shown, out->data, out->len);
 		else
 			terminal_json(&shown, out->data, out->len);

@@ -129,7 +129,7 @@ struct step_call {
 static inline bool
 step_several_results(const struct step_call *call)
 {
-	return call->step->options.output != OUTPUT_TEXT;
+	return call->step->options.output.form != OUTPUT_TEXT;
 }
 
 /* Whether its error exceeds what the step tolerates (--allow-failure); a call that waits has
@@ -206,12 +206,13 @@ void step_note_decision(struct step_call *call, const struct decision *d);
 
 /* step_attend.c: a call whose process waits with it. */
 
-/* Whether the call is about to wait, and its process is to wait with it. */
+/* Whether the call has to wait, and its process waits with it. */
 bool step_attends(const struct step_call *call);
 /* The payload of step.waiting. */
 void step_write_wait(const struct step_call *call, struct writer *w);
-/* Waits from that event on. The call's end is then what was decided, or that its time is over; or,
- * if it is not decided after the time of awf-run --wait, that it waits. -1: an error of the machine. */
+/* Reads the transcript from the event `began` on until somebody decides about the call, the call's own time is
+ * over, or the time of awf-run --wait is. The call's end is then the decision, a timeout, or that the call
+ * waits. -1: an error of the machine. */
 int step_attend(struct step_call *call, const struct event *began, struct error *err);
 
 /* step_recall.c */

@@ -24,6 +24,12 @@ struct condition {
 /* -O: how results are separated in a command's stdout. */
 enum output_form { OUTPUT_TEXT, OUTPUT_LINES, OUTPUT_NUL, OUTPUT_JSON };
 extern const char *const output_forms[]; /* their names; ends with NULL */
+/* What becomes of results. */
+struct output_options {
+	enum output_form form;
+	const char *into;            /* --into KEY; NULL */
+	bool raw;                    /* -r */
+};
 /* --try, --allow-failure. */
 enum failure_mode { FAILURE_TRAVELS, FAILURE_TRY, FAILURE_ALLOWED };
 
@@ -135,9 +141,7 @@ struct step_options {
 	                                -1: no limit */
 
 	/* How. */
-	enum output_form output;
-	const char *into;            /* --into KEY; NULL */
-	bool raw;                    /* -r */
+	struct output_options output;
 	struct condition when;       /* --when; for an iteration the loop's --while */
 	struct gate gate;            /* --require */
 	bool rescue;

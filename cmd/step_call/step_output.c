@@ -54,7 +54,7 @@ forget_passed(struct step_end *end)
 void
 step_put_into(struct step_call *call)
 {
-	const char *key = call->step->options.into;
+	const char *key = call->step->options.output.into;
 	struct step_end *end = &call->end;
 	struct span data = span_of(call->item->data.json.data, call->item->data.json.len);
 	struct data merged = { BUFFER_INIT, false, false };
@@ -366,17 +366,17 @@ step_put_results(const struct step_call *call, const struct event *completed, st
 {
 	const struct step *s = call->step;
 	struct state_spec spec;
-	bool raw = s->options.raw && completed != NULL;
+	bool raw = s->options.output.raw && completed != NULL;
 
 	spec_begin(call, completed, &spec);
 	if (completed != NULL)
 		spec.key = s->place.run->key;
 	/* An item that was approved, or got a further member, is still the same item. */
-	if (completed != NULL && (s->definition.work->decides || s->options.into != NULL))
+	if (completed != NULL && (s->definition.work->decides || s->options.output.into != NULL))
 		spec.attachments = step_attachments(call);
 	put_passed(call, &spec, raw, out);
 	for (size_t i = 0; i < call->end.result_count; i++) {
-		if (s->options.output != OUTPUT_TEXT)
+		if (s->options.output.form != OUTPUT_TEXT)
 			spec.part = (long)i;
 		put_state(call, &call->end.results[i], &spec, raw, out);
 	}
@@ -397,7 +397,7 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	spec_begin(call, completed, &spec);
 	passed = spec;
 	passed.key = s->place.run->key;
-	put_passed(call, &passed, s->options.raw, out);
+	put_passed(call, &passed, s->options.output.raw, out);
 
 	writer_begin(&w, &json);
 	writer_object(&w);
@@ -407,8 +407,8 @@ step_put_failure(const struct step_call *call, const struct event *completed, st
 	if (!step_fails(call)) {
 		spec.failure = error;
 		data_null(&nothing);
-		put_state(call, &nothing, &spec, s->options.raw, out);
-	} else if (!s->options.raw) {
+		put_state(call, &nothing, &spec, s->options.output.raw, out);
+	} else if (!s->options.output.raw) {
 		spec.error = error;
 		spec.attachments = step_attachments(call);
 		put_state(call, &call->item->data, &spec, false, out);
@@ -428,9 +428,9 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 	    strcmp(call->end.skipped, "by_user") == 0);
 	struct state_spec spec;
 
-	if (!good && s->options.raw)
+	if (!good && s->options.output.raw)
 		return;
-	if (item->line.len > 0 && !item->foreign && !s->options.raw && (!good || !failed)) {
+	if (item->line.len > 0 && !item->foreign && !s->options.output.raw && (!good || !failed)) {
 		put_as_it_came(item, out);
 		return;
 	}
@@ -439,7 +439,7 @@ step_put_item(const struct step_call *call, const struct event *completed, struc
 		spec.error = item_error(item);
 	spec.attachments = step_attachments(call);
 	spec.skipped = call->end.skipped;
-	put_state(call, &item->data, &spec, s->options.raw, out);
+	put_state(call, &item->data, &spec, s->options.output.raw, out);
 }
 
 void

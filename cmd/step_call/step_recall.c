@@ -75,7 +75,7 @@ is_bare(const struct step *s, const struct recalled *r)
 	const struct recalled_event *end = recalled_result(r);
 	struct error error;
 
-	return s->options.into != NULL && !recalled_error(end, &error) &&
+	return s->options.output.into != NULL && !recalled_error(end, &error) &&
 	    span_type(span_path(end->view.payload, KEY_APPROVAL, KEY_DECIDES, NULL)) == 's';
 }
 

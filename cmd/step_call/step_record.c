@@ -130,7 +130,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	if (call->task != NULL) {
 		writer_member_object(w, KEY_PENDING);
 		writer_member_string(w, KEY_TASK, call->task);
-		writer_member_string(w, KEY_FORM, output_forms[s->options.output]);
+		writer_member_string(w, KEY_FORM, output_forms[s->options.output.form]);
 		writer_object_end(w);
 	}
 	writer_object_end(w);

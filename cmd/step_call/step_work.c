@@ -131,7 +131,7 @@ step_work(struct step_call *call, struct error *err)
 			*err = end->error;
 		return -1;
 	}
-	if (result == 0 && s->options.into != NULL)
+	if (result == 0 && s->options.output.into != NULL)
 		step_put_into(call);
 
 	/* A result that no step could read is not a result. */

@@ -50,7 +50,7 @@ struct work {
 
 	/* ---- the step, before any input is read ---- */
 
-	/* Whether the options ask for it: the first row of the table that they ask for it is. */
+	/* Whether the options ask for this kind. The first row whose function says so is chosen. */
 	bool (*asked)(const struct step_options *o);
 	/* Reads its definitions, and checks all that can be wrong with them; fills definition.state. -1:
 	 * ERROR_DEFINITION, ERROR_USAGE; unload() is called either way. Without it, as of a command line

@@ -330,8 +330,8 @@ agent_define(const struct step *s, struct writer *w)
 {
 	const struct agent_work *work = s->definition.state;
 
-	if (s->options.into != NULL)
-		writer_string(w, s->options.into);
+	if (s->options.output.into != NULL)
+		writer_string(w, s->options.output.into);
 	if (s->options.agent.session != NULL)
 		writer_string(w, s->options.agent.session);
 	for (size_t i = 0; i < work->team.count; i++)

@@ -104,8 +104,8 @@ ask_define(const struct step *s, struct writer *w)
 {
 	const struct ask_work *a = s->definition.state;
 
-	if (s->options.into != NULL)
-		writer_string(w, s->options.into);
+	if (s->options.output.into != NULL)
+		writer_string(w, s->options.output.into);
 	writer_string(w, "--ask");
 	writer_string(w, a->question.text);
 	template_define_inputs(&a->question, s, w);

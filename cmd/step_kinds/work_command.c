@@ -120,7 +120,7 @@ hide_keys(const struct step_call *call, struct subprocess *process)
 		subprocess_hide(process, environment_get(&s->place.environment, s->place.keys->names[i]));
 }
 
-/* Lets others see what the command prints, but for its keys. */
+/* Copies what the command prints to the run's live files (view/live.h), with its API keys hidden. */
 static void
 command_show_output(const struct step_call *call, struct live_output *output, struct subprocess *process)
 {
@@ -161,7 +161,7 @@ command_store_process_end(struct step_call *call, struct subprocess *process, ch
 	end->errors_bytes = process->errors_bytes;
 	memset(&process->errors, 0, sizeof process->errors);
 	if (waits)
-		step_wait(call, WAITING_COMPLETION, output_forms[s->options.output], s->options.pending.timeout_ms);
+		step_wait(call, WAITING_COMPLETION, output_forms[s->options.output.form], s->options.pending.timeout_ms);
 }
 
 static int
@@ -220,7 +220,7 @@ command_try(struct step_call *call, void *context, struct error *err)
 	command_store_process_end(call, process, try.passed);
 	if (result == 0 && !(passes && step_take_lines(call, &process->output)) &&
 	    end->error.code == ERROR_NONE)
-		command_parse_output(end, s->options.output, &process->output);
+		command_parse_output(end, s->options.output.form, &process->output);
 	step_look_for_dead(call);
 	step_look_for_unfinished(call);
 	if (hooks != NULL)
@@ -288,10 +288,10 @@ command_define(const struct step *s, struct writer *w)
 		writer_string(w, *word);
 	if (o->command.feed_state)
 		writer_string(w, "-e");
-	if (o->output != OUTPUT_TEXT)
-		writer_integer(w, (int64_t)o->output);
-	if (o->into != NULL)
-		writer_string(w, o->into);
+	if (o->output.form != OUTPUT_TEXT)
+		writer_integer(w, (int64_t)o->output.form);
+	if (o->output.into != NULL)
+		writer_string(w, o->output.into);
 }
 
 void

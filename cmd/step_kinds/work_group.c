@@ -85,9 +85,9 @@ group_open(struct group *g, struct step_call *call)
 	memset(&g->step.place.environment, 0, sizeof g->step.place.environment);
 	environment_copy(&g->step.place.environment, &s->place.environment);
 	/* Options that the group itself handles. */
-	g->step.options.into = NULL;
+	g->step.options.output.into = NULL;
 	g->step.options.gate.count = 0;
-	g->step.options.rescue = g->step.options.raw = false;
+	g->step.options.rescue = g->step.options.output.raw = false;
 	g->step.options.failure = FAILURE_TRAVELS;
 	g->step.options.fail_fast = false;
 

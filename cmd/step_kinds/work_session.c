@@ -203,7 +203,7 @@ work_session_begin(const struct step_call *call, const char *name, const char *a
 	environment_set(&s->place.environment, HELD, all);
 	free(all);
 	if (ws->behind) {
-		message_print("awf-step", "%s: the session '%s' has gone on since: this answer is no part of it",
+		message_print("awf-step", "%s: the session '%s' has gone on since: this answer does not become part of it",
 		    call->id, name);
 		return 0;
 	}

@@ -71,8 +71,8 @@ tool_define(const struct step *s, struct writer *w)
 {
 	const struct tool *tool = s->definition.state;
 
-	if (s->options.into != NULL)
-		writer_string(w, s->options.into);
+	if (s->options.output.into != NULL)
+		writer_string(w, s->options.output.into);
 	writer_string(w, tool->sha256);
 }
 

@@ -399,7 +399,7 @@ job_wake(const struct spool *s, const char *name, struct error *err)
 	int fd = file_open_plain(mark, O_WRONLY | O_CREAT, 0600);
 	int result = fd != -1 && rename(from, to) == 0 ? 1 :
 	    errno == EEXIST || errno == ENOTEMPTY || errno == ENOENT ? 0 :
-	    error_errno(err, ERROR_SYSTEM, from, "unable to move what goes on");
+	    error_errno(err, ERROR_SYSTEM, from, "unable to move the job");
 
 	file_close(&fd);
 	if (result != 1)

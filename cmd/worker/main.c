@@ -58,7 +58,7 @@ static const char usage[] =
     "awf-worker [options] DIR -- [awf-run] OPTION... [WORKFLOW [ARG...]]\n"
     "awf-worker [-1] [-j N] --resumer\n";
 
-enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT, OPT_RESUMER };
+enum { OPT_ONCE = 1, OPT_JOBS, OPT_TIMEOUT, OPT_RESUMER, WITH_JOBS /* not an option */ };
 
 struct started {
 	struct job job;
@@ -80,7 +80,7 @@ struct worker {
 	char **put_off;          /* names of jobs whose runs could not begin */
 	int64_t pause_until;     /* monotonic ms before which nothing is taken; 0: none */
 	struct waker waker;
-	int64_t wake_at;         /* monotonic ms at which jobs that wait are looked at; 0: none do */
+	int64_t wake_at;         /* monotonic ms when the waiting jobs are examined next; 0: there are none */
 	bool others;             /* other workers have jobs, or one is still being written */
 	bool stopping;
 	int status;
@@ -468,7 +468,13 @@ static const struct option_spec options_table[] = {
 	{ OPT_TIMEOUT, 't', "timeout", "DURATION", "end a run, or what is left of it, after so long",
 	    OPTION_INTO_TEXT_CHECKED(struct worker, timeout, check_timeout) },
 	{ OPT_RESUMER, 0, "resumer", "[=FD]", "go on with runs that wait, when what they wait for has come" },
+	OPTION_PSEUDO(WITH_JOBS, "DIR"),
 	{ OPTION_END, 0, NULL, NULL, NULL },
+};
+
+static const struct option_rule rules[] = {
+	{ OPTION_SAID(OPT_RESUMER), OPTION_SAID(WITH_JOBS) | OPTION_SAID(OPT_TIMEOUT), 0,
+	    "not with %s: it resumes runs, and takes no jobs" },
 };
 
 static int
@@ -490,6 +496,7 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 			continue;
 		}
 		w->directory = o.value;
+		o.said |= OPTION_SAID(WITH_JOBS);
 		o.stop_at_word = true;
 	}
 	if (id != OPTION_END)
@@ -499,8 +506,10 @@ worker_read_options(struct worker *w, int argc, char **argv, struct error *err)
 	w->words = argv + o.next;
 	if (w->most == 0)
 		w->most = w->resumer ? RESUMED_AT_ONCE : 1;
-	if (w->resumer && (w->directory != NULL || *w->words != NULL || w->timeout != NULL))
-		return error_set(err, ERROR_USAGE, "--resumer", "not with jobs, nor with -t");
+	if (*w->words != NULL)
+		o.said |= OPTION_SAID(WITH_JOBS);
+	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) == -1)
+		return -1;
 	if (w->resumer)
 		return OPTION_END;
 	if (w->directory == NULL)

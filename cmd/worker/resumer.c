@@ -15,6 +15,7 @@
 
 #include "base/buffer.h"
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -91,6 +92,7 @@ resumer_start_run(struct resumer *r, struct candidate *c)
 	int out = file_open_unnamed(r->directory); /* so that awf-run keeps what is printed */
 	struct error err;
 
+	INVARIANT(r->lock != -1 && c->pid == 0 && c->errors == -1 && count_running(r) < r->spec->most);
 	workflow_file_environment(&environment);
 	environment_set(&environment, "AWF_STORAGE", r->spec->storage->root);
 	spec.environment = environment.list;
@@ -118,7 +120,7 @@ resumer_next_try(long long count)
 	return count < FAILURES_TRIED ? clock_wall() + (RESUME_PAUSE_MS * 1000 << (3 * count - 3)) : 0;
 }
 
-/* The run could not be resumed: notes why, and when to try again. */
+/* Records why the run could not be resumed, and when to try again. */
 static void
 resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
 {
@@ -180,8 +182,8 @@ resumer_reap_runs(struct resumer *r)
 
 /* ---- looking ---- */
 
-/* Whether a clock that shows this time is later than one that wrote the file: after a boot without a
- * clock of its own a machine lives in the past until it has asked others for the time. */
+/* Whether the clock shows a time after that of the file. A machine without a clock of its own shows an earlier
+ * time after a boot, until it has got the time from the network. */
 static bool
 clock_is_set(int64_t now, int64_t changed)
 {
@@ -200,7 +202,7 @@ transcript_is_gone(const struct storage *s, const char *run_id)
 	return gone;
 }
 
-/* Looks whether the run is due, and starts it. */
+/* Starts the run if it is due. */
 static void
 resumer_look_at(struct resumer *r, struct candidate *c, int64_t changed)
 {
@@ -259,7 +261,7 @@ candidate_find(struct resumer *r, const char *run_id)
 	return &r->list[r->count++];
 }
 
-/* Looks at the runs whose files have changed or whose time has come. -1: the directory cannot be
+/* Examines the runs whose files have changed or whose time has come. -1: the directory cannot be
  * read. */
 static int
 resumer_look(struct resumer *r, struct error *err)
@@ -290,6 +292,7 @@ resumer_look(struct resumer *r, struct error *err)
 	}
 	closedir(directory);
 	for (size_t i = 0; i < r->count;) {
+		INVARIANT(r->list[i].there || (r->list[i].pid == 0 && r->list[i].ended_fd == -1));
 		if (r->list[i].there)
 			i++;
 		else
@@ -300,7 +303,7 @@ resumer_look(struct resumer *r, struct error *err)
 
 /* ---- the loop ---- */
 
-/* Waits until something may have changed. False: who has started this process is gone. */
+/* Waits until something may have changed. False: the process that started this one is gone. */
 static bool
 resumer_wait(struct resumer *r)
 {
@@ -332,7 +335,7 @@ resumer_wait(struct resumer *r)
 	return !alone;
 }
 
-/* A signal ends it. The runs that it has resumed go on: each has its own awf-run. */
+/* Works until a signal comes. The resumed runs then go on, since each has its own awf-run. */
 static int
 resumer_work(struct resumer *r, struct error *err)
 {

@@ -7,7 +7,7 @@
 #define BLOCK 64
 
 static uint32_t
-rotate(uint32_t x, unsigned int by)
+sha1_rotate(uint32_t x, unsigned int by)
 {
 	return x << by | x >> (32 - by);
 }
@@ -20,14 +20,14 @@ add_block(uint32_t state[5], const unsigned char *block)
 	for (size_t i = 0; i < 16; i++, block += 4)
 		w[i] = (uint32_t)block[0] << 24 | (uint32_t)block[1] << 16 | (uint32_t)block[2] << 8 | block[3];
 	for (size_t i = 16; i < 80; i++)
-		w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+		w[i] = sha1_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
 	for (size_t i = 0; i < 80; i++) {
 		f = i < 20 ? (b & c) | (~b & d) : i >= 40 && i < 60 ? (b & c) | (b & d) | (c & d) : b ^ c ^ d;
 		k = i < 20 ? 0x5a827999 : i < 40 ? 0x6ed9eba1 : i < 60 ? 0x8f1bbcdc : 0xca62c1d6;
-		next = rotate(a, 5) + f + e + k + w[i];
+		next = sha1_rotate(a, 5) + f + e + k + w[i];
 		e = d;
 		d = c;
-		c = rotate(b, 30);
+		c = sha1_rotate(b, 30);
 		b = a;
 		a = next;
 	}

@@ -261,8 +261,8 @@ undecided_find(const struct undecided *u, const char *path, bool task,
 		error_set(err, ERROR_USAGE, path, "several calls of it wait, name one: %s", calls.data);
 		buffer_free(&calls);
 	} else if (other != NULL && other->what == WAITING_TIME)
-		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s sleeps until %s: nobody decides "
-		    "about that", other->call, clock_text(other->deadline, deadline));
+		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s sleeps until %s: there is nothing to "
+		    "decide", other->call, clock_text(other->deadline, deadline));
 	else if (other != NULL)
 		error_set(err, ERROR_USAGE, verdicts[verdict].command, "%s waits for %s", other->call,
 		    other->what == WAITING_APPROVAL ? "a decision: say approve or deny" :

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "model/model.h"
 #include "model/summary.h"
 #include "model/told_state.h"
@@ -44,7 +45,7 @@ due_read_event(void *context, const struct placed *placed, struct error *err)
 }
 
 static void
-take_next(struct due *d, int64_t time)
+due_note_time(struct due *d, int64_t time)
 {
 	if (time != 0 && (d->next == 0 || time < d->next))
 		d->next = time;
@@ -86,7 +87,7 @@ due_note(struct due *d, int64_t time, int64_t since)
 
 /* since: what came before has not helped an attempt of a run around that began since. */
 static int
-read_inside(struct due *d, const struct storage *s, const char *run_id, bool own, int depth, int64_t since,
+due_read_nested(struct due *d, const struct storage *s, const char *run_id, bool own, int depth, int64_t since,
     struct error *err)
 {
 	char *path = storage_transcript(s, run_id);
@@ -95,6 +96,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 	struct model m;
 	int failed;
 
+	INVARIANT(depth <= INSIDE_MOST);
 	*d = (struct due){ .waits = false };
 	model_begin(&m, MODEL_OPEN);
 	m.watch = due_read_event;
@@ -114,7 +116,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 		} else if (at->deadline != 0 && at->deadline <= now) {
 			due_note(d, at->deadline, since);
 		} else {
-			take_next(d, at->deadline);
+			due_note_time(d, at->deadline);
 		}
 	}
 	for (const struct model_call *c = m.first_of_attempt; d->waits && failed == 0 && c != NULL; c = c->next) {
@@ -123,11 +125,12 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 		if (c->rare->child_run_id[0] == '\0' || c->state == CALL_SUCCEEDED || depth == INSIDE_MOST ||
 		    !is_recorded(s, c->rare->child_run_id))
 			continue;
-		failed = read_inside(&inside, s, c->rare->child_run_id, false, depth + 1, since, err);
+		failed = due_read_nested(&inside, s, c->rare->child_run_id, false, depth + 1, since, err);
 		d->came |= inside.came;
 		d->ready |= inside.ready;
-		take_next(d, inside.next);
+		due_note_time(d, inside.next);
 	}
+	INVARIANT(d->waits || (!d->ready && d->next == 0));
 	model_free(&m);
 	free(path);
 	return failed;
@@ -136,7 +139,7 @@ read_inside(struct due *d, const struct storage *s, const char *run_id, bool own
 int
 due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err)
 {
-	return read_inside(d, s, run_id, own, 0, 0, err);
+	return due_read_nested(d, s, run_id, own, 0, 0, err);
 }
 
 void

@@ -14,7 +14,7 @@
 struct due {
 	bool waits;          /* the run has ended as one that waits, or was killed while it did
 	                        nothing else */
-	bool by_itself;      /* it may be resumed without anybody's doing (awf-run --auto-resume) */
+	bool by_itself;      /* it may be resumed automatically (awf-run --auto-resume) */
 	bool came;           /* (waits) something that it waits for has come, and was not used yet */
 	bool ready;          /* the same, and no attempt that has begun since has ended: a further one
 	                        would go on */
@@ -25,8 +25,8 @@ struct due {
 
 /* Reads a run, with the child runs that it waits for. own: this process has the run's lock. */
 int due_read(struct due *d, const struct storage *s, const char *run_id, bool own, struct error *err);
-/* Tells the resumer that something was decided about a call of this run, which may be inside of
- * another. */
+/* Tells the resumer that something was decided about a call of this run: this run and those around it may be
+ * due. */
 void due_tell(const struct storage *s, const char *run_id);
 
 #endif

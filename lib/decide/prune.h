@@ -1,6 +1,6 @@
 /*
  * Pruning: removes runs that have ended, with everything that the storage has of them, by a rule
- * (storage/retention.h).
+ * (decide/retention.h).
  *
  * What the code relies on, and keeps:
  *   - A run and the runs that were started inside of it are removed or kept together: their age is
@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "storage/retention.h"
+#include "decide/retention.h"
 #include "storage/storage.h"
 
 struct pruned {

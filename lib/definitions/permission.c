@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "definitions/tool.h"
 
-/* In brackets: what a star or a question mark of an allowed pattern does not stand for. */
+/* Characters that * and ? in an allowed pattern do not match; written in brackets. */
 #define SHELL_SIGNS ";&|`$<>(){}\\n\\r\\0\\\\"
 #define QUOTES "'\""
 /* A path that may lead elsewhere than its text says. */
@@ -95,8 +95,8 @@ permission_list_has(const struct permission_list *l, size_t from, enum permissio
 	return false;
 }
 
-/* Writes a glob as a regular expression: any is what a question mark stands for, blank what a blank
- * does. A star after a blank at the end matches the command without arguments, too. */
+/* Writes a glob as a regular expression, with `any` for each ? and `blank` for each blank. A final " *"
+ * also matches the command without arguments. */
 static void
 permission_write_glob(struct buffer *out, const char *glob, const char *any, const char *blank)
 {

@@ -29,7 +29,7 @@ enum permission permission_of_rule(json_t *rule);
  * what is to be asked about is added to approve, a list. */
 enum permission permission_of_tool(json_t *rules, const char *tool, const char *theirs,
     json_t *approve);
-/* Adds rules for all other tools that are to be asked about: the user's and those of MCP servers.
+/* Adds rules for all other tools that need approval: the user's and those of MCP servers.
  * built_ins: the names of built-in tools, about which permission_of_tool() decides; ends with NULL. */
 void permission_ask_others(json_t *rules, const char *const *built_ins, json_t *approve);
 

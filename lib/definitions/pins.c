@@ -157,7 +157,7 @@ pins_describe(const struct pins *p, struct buffer *text)
 
 /* Whether a file has not changed, as far as can be known. */
 static bool
-is_same(const struct pin *pin)
+pin_is_same(const struct pin *pin)
 {
 	char digest[DIGEST_SIZE];
 	struct stat is;
@@ -182,7 +182,7 @@ pins_check(const struct pins *p, struct error *err)
 			result = error_set(err, ERROR_BLOCKED, NULL, "%s is found in $PATH where %s was when the "
 			    "step began, and is not run: a sandboxed program may have written it", found,
 			    pin->path);
-		else if (!is_same(pin))
+		else if (!pin_is_same(pin))
 			result = error_set(err, ERROR_BLOCKED, NULL, "%s was changed since the "
 			    "step began, and is refused: a sandboxed program may have written "
 			    "it", pin->path);

@@ -341,8 +341,9 @@ claim_other(struct history *h, const unsigned char *key, const unsigned char *gu
 		asked = moved || record->changed || record->child || history_is_paid(record);
 		if (asked && leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), moved))
 			continue;
-		/* In the same place, and with a variable that does not distinguish calls, it is the
-		 * call that the user meant; but if more differs, that one, which is in doubt, may come yet. */
+		/* A record in the same place that differs only in a variable which does not distinguish calls
+		 * is the call that the user meant. If more differs, and the record is in doubt, the call that
+		 * the user meant may come later. */
 		if (asked && !(moved || record->tools_doubtful ||
 		    (record->doubtful && record->decided == RECALL_SKIP && history_difference(h, record, query, NULL) > 1) ?
 		    history_is_decided(h, record, guard, query) :
@@ -485,8 +486,8 @@ history_take_decision(struct history *h, struct recalled *r, const struct place 
 	return 1;
 }
 
-/* What earlier searches have read of the record, and found no decision in, is not read again: each of
- * many calls that wait on asks this. */
+/* Searches the record for a decision about the call, from where the last search has ended: many calls may
+ * wait, and each of them asks this. */
 static int
 decided_since(void *history, struct recalled *r, struct error *err)
 {

@@ -50,7 +50,7 @@ compare_numbers(const void *a, const void *b)
 }
 
 static bool
-contains(const struct differences *all, const struct differences *some)
+differences_contain(const struct differences *all, const struct differences *some)
 {
 	size_t k = 0;
 
@@ -209,7 +209,7 @@ differs_as_asked(struct history *h, const struct index_question *q, const struct
 	if (!history_has_no_marks(query))
 		marks_difference(query->marks, &b, &own);
 	now = find_differences(call, &recorded, buffer_string(&own));
-	as_asked = contains(&then, &again) && !(now.count < then.count && contains(&then, &now));
+	as_asked = differences_contain(&then, &again) && !(now.count < then.count && differences_contain(&then, &now));
 	buffer_free(&own);
 	free(now.list);
 	described_free(&recorded);
@@ -246,7 +246,7 @@ is_nearest(const struct compared *list, size_t count, const struct compared *c)
 	bool nearest = c->asker;
 
 	for (size_t i = 0; nearest && i < count; i++)
-		nearest = &list[i] == c || (contains(&list[i].differences, &c->differences) &&
+		nearest = &list[i] == c || (differences_contain(&list[i].differences, &c->differences) &&
 		    (list[i].asker || list[i].differences.count > c->differences.count));
 	return nearest;
 }

@@ -360,7 +360,8 @@ enum kept_by {
 	KEPT_BY_RACE    /* it is a group of which one branch was to succeed, and has */
 };
 uint32_t recording_kept_by(const struct recording *rec, uint32_t call, enum kept_by *why);
-/* What the call is in runs again, and the calls there use their recorded results. */
+/* Marks the groups and child runs around the call to be run again; the other calls inside them use their recorded
+ * results. */
 void recording_reopen_around(struct recording *rec, uint32_t call);
 /* The same for all that are to be made again, after recording_settle_caught(). */
 void recording_reopen_redone(struct recording *rec);
@@ -408,8 +409,8 @@ bool recording_dropped(const struct recording *rec, uint32_t call, bool lately);
 /* Adds all that is in doubt, and what history_names say was dropped lately. */
 int recording_doubts(const struct recording *rec, struct history_summary *summary,
     struct error *err);
-/* Adds the calls that are recording_unclaimed(), but for those of which taken() says, by the offset of their
- * start, that calls of other runs have taken them over. */
+/* Adds the unclaimed calls (recording_unclaimed()), except those that calls of other runs have taken over:
+ * taken() says so for the offset of a call's start. */
 int recording_list_unclaimed(const struct recording *rec, bool (*taken)(void *, int64_t), void *context,
     struct history_summary *summary, struct error *err);
 

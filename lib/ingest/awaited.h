@@ -34,7 +34,7 @@ struct awaited {
 	size_t waiting;          /* how many wait */
 	size_t bytes;            /* of those that wait */
 	bool settling;           /* the list is in use */
-	struct map causes;       /* run and cause: 1 + index of the last one that waits for it */
+	struct map causes;       /* from run and cause to 1 + index of the last event that waits for it */
 };
 
 void awaited_add(struct awaited *a, const struct awaited_event *event);

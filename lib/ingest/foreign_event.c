@@ -284,7 +284,7 @@ is_other_fidelity(struct span value)
 	return value.at != NULL && span_type(value) != '0' && !span_is(value, EMITTED);
 }
 
-/* Whether a block's own fidelity is kept. */
+/* Whether the recorded block keeps the fidelity that the program gave it. */
 static bool
 keeps_fidelity(struct span value, bool own)
 {

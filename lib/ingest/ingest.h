@@ -113,9 +113,9 @@ struct ingest_taken {
 struct ingest_spec {
 	const char *sender;    /* origin_name_valid(): the owner of the runs that it sends */
 	bool document;         /* the whole input is one JSON text, not lines */
-	/* Where events are recorded; called for the first one, with its vocabulary (NULL: none that is
-	 * known); -1 with *err. The caller owns the recorder. NULL: in the runs that the events
-	 * name. */
+	/* Sets the recorder of all events; called with the vocabulary of the first one (NULL: it is not
+	 * known). The caller owns the recorder. -1 with *err. If this is NULL, events are recorded in
+	 * the runs that they name. */
 	int (*recorder)(void *context, const char *vocabulary, struct recorder **recorder,
 	    struct error *err);
 	/* Called for each thing that is on disk; may be NULL. */

@@ -190,7 +190,7 @@ git_index_read(const char *bytes, size_t len, size_t hash, git_index_take *take,
 
 /* Takes the paths of an index, each with its NUL. */
 static void
-take_path(void *context, const char *path, int flags)
+git_index_add_path(void *context, const char *path, int flags)
 {
 	(void)flags;
 	buffer_append(context, path, strlen(path) + 1);
@@ -209,7 +209,7 @@ static bool
 entries_read(struct entries *e, const char *bytes, size_t len, size_t hash)
 {
 	*e = (struct entries){ .reading = { .bytes = (const unsigned char *)bytes, .len = len, .at = HEADER, .hash = hash,
-		.path = BUFFER_INIT, .take = take_path, .context = &e->paths }, .paths = BUFFER_INIT };
+		.path = BUFFER_INIT, .take = git_index_add_path, .context = &e->paths }, .paths = BUFFER_INIT };
 	if (len == 0 || read_index(&e->reading) == -1) {
 		e->reading.count = 0;
 		return false;

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/count.h"
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/patience.h"
@@ -37,6 +38,8 @@ struct ledger {
 	struct record *list;
 	size_t count;
 };
+
+_Static_assert(4096 % sizeof(struct record) == 0, "a record crosses a page");
 
 static int64_t
 day_today(void)
@@ -70,6 +73,7 @@ day_names(const struct day *d, const char *provider, const char *model)
 			list_add(&names, name);
 		free(name);
 	}
+	INVARIANT(strcmp(names[0], LIMITS_ALL) == 0);
 	list_add(&names, provider);
 	name = memory_format("%s/%s", provider, model);
 	list_add(&names, name);
@@ -164,6 +168,7 @@ ledger_add(struct ledger *l, const char *path, const char *name, int64_t amount,
 	}
 	/* What was added before midnight is not taken off after it. */
 	r->spent = amount < 0 && r->spent < -amount ? 0 : count_add(r->spent, amount);
+	INVARIANT(r->spent >= 0 && ledger_find(l, name) == r);
 	if (pwrite(l->fd, r, sizeof *r, (off_t)((size_t)(r - l->list) * sizeof *r)) == sizeof *r)
 		return 0;
 	return error_errno(err, ERROR_SYSTEM, path, "unable to write");
@@ -224,6 +229,7 @@ check_sum(const char *name, int64_t spent, int64_t limit, int64_t least, const c
 		return error_set(err, ERROR_MAX_COST, agent, "not asked: the input alone costs %s or more, and %s of "
 		    "cost-per-day %s of %s is left", money_text(least, costs), money_text(limit - spent, have),
 		    most, whose);
+	INVARIANT(least <= limit - spent && spent < limit);
 	return 0;
 }
 

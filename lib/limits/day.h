@@ -28,13 +28,13 @@ struct day {
 	char **workflows;         /* their names, a list (base/list.h) */
 };
 
-/* Whether the user's file has such limits, or is wrong, with *d set then; -1 with *err. workflows: a
- * list, whose owner is *d afterwards in any case. day_end() is called either way. */
+/* Reads the user's file of limits. 1: it has such limits, or a wrong line, which each call reports; 0: it has
+ * none; -1 with *err. workflows: a list, which *d owns from now on. The caller calls day_end() in any case. */
 int day_begin(struct day *d, const char *storage_root, char **workflows, struct error *err);
-/* Whether one of them is for requests to this model. */
+/* Whether any of these limits applies to requests to this model. */
 bool day_limits(const struct day *d, const char *provider, const char *model);
-/* Whether a request that costs at least so many nano-dollars may be asked, by the user's file as it is
- * now: ERROR_MAX_COST. Then that is added. hold: false adds nothing. */
+/* Checks that the limits, as the user's file has them now, allow a request that costs at least so many
+ * nano-dollars; otherwise ERROR_MAX_COST. If hold is true, adds these to the sums. */
 int day_reserve(const struct day *d, const char *provider, const char *model, int64_t least, bool hold,
     const char *agent, struct error *err);
 /* Adds to the sums; the amount may be less than 0. */
@@ -42,7 +42,7 @@ int day_add(const struct day *d, const char *provider, const char *model, int64_
     struct error *err);
 void day_end(struct day *d);
 
-/* What the ledger has of today: names as in the user's file, PROVIDER, PROVIDER/MODEL, @WORKFLOW, and @
+/* A sum of today in the ledger. Names are as in the user's file: PROVIDER, PROVIDER/MODEL, @WORKFLOW, and @
  * for all. */
 struct day_sum {
 	char name[240];

@@ -8,6 +8,8 @@
 
 #include <stddef.h>
 
+#include "base/invariant.h"
+
 #define FEW 8               /* calls after which a refusal shows that the interval is far too short */
 #define STRAIN_CALM 5       /* up to which a last try is made, */
 #define STRAIN_SLOWS 20     /* from which on the interval gets longer, */
@@ -20,7 +22,7 @@
 #define PART_MOST 500       /* and if they are refused whatever the interval is */
 #define TRIAL_CALLS 24      /* that are looked at in a trial, */
 #define TRIAL_LONG_MS 2000  /* and after this time FEW */
-#define TRIAL_NEXT_MS 5000  /* from a trial that has shown that the interval was too short to the next */
+#define TRIAL_NEXT_MS 5000  /* between two trials, if the first has shown that the interval was too short */
 #define WINDOW_MOST_MS 60000 /* for which what was sent before may count for the server */
 #define NO_INTERVAL 1       /* to go back to: the trial of the first one, or of one that held all */
 #define LOOKED_CALLS 200    /* after which the part is looked at again */
@@ -120,6 +122,7 @@ hold_pass(struct hold *h, struct hold_place *place, int64_t now, int64_t *again)
 		expected -= expected / 4;
 	*again = now + greatest(1, held > 0 ? greatest(held, least(expected, held + LOOK_MS)) :
 	    least(expected + 1, LOOK_MS));
+	INVARIANT(*again > now && *again <= now + HOLD_MOST_MS + LOOK_MS);
 	return false;
 }
 
@@ -130,7 +133,7 @@ hold_part(const struct hold *h)
 	return least(greatest(atomic_load(&h->part), PART_LEAST), PART_MOST);
 }
 
-/* The same if so many are refused whatever the interval is: by chance they are more at times. */
+/* The same if so many of a thousand calls are refused at every interval: half as many more, since chance varies. */
 static int64_t
 hold_part_for(int64_t refused)
 {
@@ -147,6 +150,7 @@ hold_strain(struct hold *h)
 	do {
 		more = least(greatest(strain, 0) + weighs, STRAIN_MOST);
 	} while (!atomic_compare_exchange_weak(&h->strain, &strain, more));
+	INVARIANT(more > 0 && more <= STRAIN_MOST);
 	return more;
 }
 
@@ -204,7 +208,7 @@ hold_begin_trial(struct hold *h, int64_t refused, int64_t wait_ms, int64_t now)
 	hold_count_after(h, now + least(wait_ms, WINDOW_MOST_MS));
 }
 
-/* After a trial of the first interval, or of one after which all have waited. */
+/* Ends a trial of the first interval, or of the first one after all calls had to wait. */
 static void
 hold_end_first_trial(struct hold *h, int64_t refused, bool chance, int64_t wait_ms, int64_t now)
 {

@@ -73,7 +73,7 @@ limits_file_read_limit(struct limits *limits, const char *name, char *word, cons
 		return money_parse(number, &limits->cost_per_day) ? 0 : error_set(err, ERROR_DEFINITION, place,
 		    "expected " COST "=USD, an amount of dollars such as 2.50, not '%s'", number);
 	if (!is_provider(name))
-		return error_set(err, ERROR_DEFINITION, place, "of %s only " COST " is limited, not '%s'", name, word);
+		return error_set(err, ERROR_DEFINITION, place, "%s can have " COST " alone, not '%s'", name, word);
 	names[KEYS] = COST;
 	for (i = 0; i < KEYS && strcmp(keys[i].name, word) != 0; i++)
 		names[i] = keys[i].name;

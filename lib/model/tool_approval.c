@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/invariant.h"
 #include "json/writer.h"
 
 #define TOOL "tool"
@@ -35,6 +36,16 @@ tool_approval_read(const char *call, struct span data, struct tool_approval *a)
 	return is;
 }
 
+/* Whether the data allows all calls of the tool, and has this input byte for byte. */
+static bool
+tool_approval_is_always(const char *call, struct span data, struct span input)
+{
+	struct tool_approval a;
+
+	return tool_approval_read(call, data, &a) && a.always && a.input.len == input.len &&
+	    memcmp(a.input.at, input.at, input.len) == 0;
+}
+
 int
 tool_approval_allow_always(const char *call, struct span data, struct buffer *out, struct error *err)
 {
@@ -43,7 +54,7 @@ tool_approval_allow_always(const char *call, struct span data, struct buffer *ou
 
 	if (!tool_approval_read(call, data, &a))
 		return error_set(err, ERROR_USAGE, call,
-		    "is no approval of a tool call, which alone can be given for the whole run");
+		    "is not the approval of a tool call: only such can be given for the whole run");
 	writer_begin(&w, out);
 	writer_object(&w);
 	writer_member_span(&w, TOOL, a.tool);
@@ -51,6 +62,7 @@ tool_approval_allow_always(const char *call, struct span data, struct buffer *ou
 	writer_member_span(&w, RULE, a.rule);
 	writer_member_bool(&w, ALWAYS, true);
 	writer_object_end(&w);
+	INVARIANT(tool_approval_is_always(call, span_of(buffer_string(out), out->len), a.input));
 	return 0;
 }
 
@@ -105,6 +117,6 @@ tool_approval_check_edit(const char *call, struct span data, struct span edited,
 	if (!tool_approval_read(call, data, &was) || (tool_approval_read(call, edited, &is) &&
 	    span_same(was.tool, is.tool) && span_same(was.rule, is.rule)))
 		return 0;
-	return error_set(err, ERROR_INVALID_INPUT, call, "is the approval of a tool's call: of its tool, input, rule and "
-	    "always only input and always can be edited, and all have to be there");
+	return error_set(err, ERROR_INVALID_INPUT, call, "is the approval of a tool call: an edit has the members tool, "
+	    "input, rule and always, and changes only input and always");
 }

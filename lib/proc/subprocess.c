@@ -357,7 +357,7 @@ subprocess_show(const struct subprocess *s, const char *piece, size_t len)
 
 /* Takes a piece of stderr that may have frames in it. */
 static void
-take_errors(struct subprocess *s, const char *piece, size_t len)
+subprocess_add_errors(struct subprocess *s, const char *piece, size_t len)
 {
 	while (s->shows.framed && len > 0) {
 		const char *end = memchr(piece, '\0', len);
@@ -403,7 +403,7 @@ collect_errors(struct subprocess *s)
 	ssize_t n = read(s->state.process.err, piece, sizeof piece);
 
 	if (n > 0)
-		take_errors(s, piece, (size_t)n);
+		subprocess_add_errors(s, piece, (size_t)n);
 	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
 		file_close(&s->state.process.err);
 }

@@ -71,7 +71,7 @@ projector_inline_blobs(const struct projected_run *run, const char *line, size_t
 	return failed;
 }
 
-/* An event of another program that is a line of the projection. */
+/* Writes an event of another program that came in the vocabulary of the projection. */
 static int
 projector_write_foreign(struct projected_run *run, const char *line, size_t len,
     const struct event_view *event, struct buffer *out, struct error *err)

@@ -1,8 +1,9 @@
 /*
- * `source` has the members that stood beside the payload, `data` those of the payload that have no
- * place of their own, and `names` says where the others are: for each of the sender's names a path in
- * the payload, such as "output" or "blocks/0/text". If `names` has "payload", the sender's members
- * stood in its payload, otherwise beside the others.
+ * Restores an event of another program from its record. In the recorded payload, `source` has the members
+ * that stood beside the program's payload, and `data` the members of its payload that have no place of their
+ * own. `names` says where the other members are: for each of the program's names a path in the recorded
+ * payload, such as "output" or "blocks/0/text". If `names` has "payload", the program's event had a payload;
+ * otherwise all members stood side by side.
  */
 #include "projection/projection_foreign.h"
 

@@ -23,7 +23,7 @@ struct key {
 };
 
 static int
-refuse(struct checked c, struct error *err, const char *expected)
+endpoint_check_refuse(struct checked c, struct error *err, const char *expected)
 {
 	return error_set(err, ERROR_DEFINITION, c.place, "%s: expected %s", c.path, expected);
 }
@@ -50,7 +50,7 @@ check_keys(struct checked c, const struct key *keys, size_t count, struct error 
 	int failed = 0;
 
 	if (!json_is_object(c.value))
-		return refuse(c, err, "an object");
+		return endpoint_check_refuse(c, err, "an object");
 	names = memory_zero(count + 1, sizeof *names);
 	for (size_t i = 0; i < count; i++)
 		names[i] = keys[i].name;
@@ -81,7 +81,7 @@ check_each(struct checked c, check_function *check, struct error *err)
 	json_t *value;
 
 	if (!json_is_object(c.value))
-		return refuse(c, err, "an object");
+		return endpoint_check_refuse(c, err, "an object");
 	json_object_foreach((json_t *)(uintptr_t)c.value, name, value)
 		if (check_member(c, name, value, check, err) != 0)
 			return -1;
@@ -93,7 +93,7 @@ static int
 check_list(struct checked c, check_function *check, struct error *err)
 {
 	if (!json_is_array(c.value))
-		return refuse(c, err, "a list");
+		return endpoint_check_refuse(c, err, "a list");
 	for (size_t i = 0; i < json_array_size(c.value); i++) {
 		char *path = memory_format("%s[%zu]", c.path, i);
 		int failed = check((struct checked){ c.place, path, json_array_get(c.value, i) }, err);
@@ -114,7 +114,7 @@ check_word(struct checked c, const char *const *words, struct error *err)
 		return 0;
 	list = text_list(words);
 	expected = memory_format("one of %s", list);
-	refuse(c, err, expected);
+	endpoint_check_refuse(c, err, expected);
 	free(expected);
 	free(list);
 	return -1;
@@ -139,25 +139,25 @@ is_plain(const json_t *value)
 static int
 check_text(struct checked c, struct error *err)
 {
-	return is_plain(c.value) && json_string_length(c.value) > 0 ? 0 : refuse(c, err, "a text");
+	return is_plain(c.value) && json_string_length(c.value) > 0 ? 0 : endpoint_check_refuse(c, err, "a text");
 }
 
 static int
 check_any_text(struct checked c, struct error *err)
 {
-	return is_plain(c.value) ? 0 : refuse(c, err, "a text");
+	return is_plain(c.value) ? 0 : endpoint_check_refuse(c, err, "a text");
 }
 
 static int
 check_flag(struct checked c, struct error *err)
 {
-	return json_is_boolean(c.value) ? 0 : refuse(c, err, "true or false");
+	return json_is_boolean(c.value) ? 0 : endpoint_check_refuse(c, err, "true or false");
 }
 
 static int
 check_object(struct checked c, struct error *err)
 {
-	return json_is_object(c.value) ? 0 : refuse(c, err, "an object");
+	return json_is_object(c.value) ? 0 : endpoint_check_refuse(c, err, "an object");
 }
 
 static int
@@ -166,7 +166,7 @@ check_seconds(struct checked c, struct error *err)
 	double number = json_number_value(c.value);
 
 	return json_is_number(c.value) && number > 0 && number <= 86400 ? 0 :
-	    refuse(c, err, "a number of seconds, more than 0 and at most 86400");
+	    endpoint_check_refuse(c, err, "a number of seconds, more than 0 and at most 86400");
 }
 
 /* As api/key_command.c reads them. */
@@ -175,21 +175,21 @@ check_whole_seconds(struct checked c, struct error *err)
 {
 	return json_is_integer(c.value) && json_integer_value(c.value) >= 0 &&
 	    json_integer_value(c.value) <= 86400 ? 0 :
-	    refuse(c, err, "a whole number of seconds, at most 86400");
+	    endpoint_check_refuse(c, err, "a whole number of seconds, at most 86400");
 }
 
 static int
 check_status(struct checked c, struct error *err)
 {
 	return json_is_integer(c.value) && json_integer_value(c.value) >= 100 &&
-	    json_integer_value(c.value) <= 999 ? 0 : refuse(c, err, "a status of HTTP");
+	    json_integer_value(c.value) <= 999 ? 0 : endpoint_check_refuse(c, err, "a status of HTTP");
 }
 
 static int
 check_file_path(struct checked c, struct error *err)
 {
 	return is_plain(c.value) && *json_string_value(c.value) == '/' ? 0 :
-	    refuse(c, err, "an absolute path");
+	    endpoint_check_refuse(c, err, "an absolute path");
 }
 
 static int
@@ -198,14 +198,14 @@ check_variable(struct checked c, struct error *err)
 	const char *name = json_string_value(c.value);
 
 	return is_plain(c.value) && environment_name_valid(name, strlen(name)) ? 0 :
-	    refuse(c, err, "the name of an environment variable");
+	    endpoint_check_refuse(c, err, "the name of an environment variable");
 }
 
 static int
 check_variables_list(struct checked c, struct error *err)
 {
 	if (json_is_array(c.value) && json_array_size(c.value) == 0)
-		return refuse(c, err, "the name of an environment variable, or a list of some");
+		return endpoint_check_refuse(c, err, "the name of an environment variable, or a list of some");
 	return json_is_string(c.value) ? check_variable(c, err) : check_list(c, check_variable, err);
 }
 
@@ -267,13 +267,13 @@ check_host(struct checked c, const char *host, struct error *err)
 	if (port > end && *host != '[')
 		port = end;
 	if (port == host || port > end)
-		return refuse(c, err, "a URL with a host");
+		return endpoint_check_refuse(c, err, "a URL with a host");
 	if (port == end || memchr(port, '{', (size_t)(end - port)) != NULL)
 		return 0;
 	digits = strspn(port + 1, "0123456789");
 	return *port == ':' && port + 1 + digits == end && digits <= 5 &&
 	    strtol(port + 1, NULL, 10) <= 65535 ? 0 :
-	    refuse(c, err, "a URL whose port is a number, at most 65535");
+	    endpoint_check_refuse(c, err, "a URL whose port is a number, at most 65535");
 }
 
 static int
@@ -283,7 +283,7 @@ check_base_url(struct checked c, struct error *err)
 
 	if (!is_plain(c.value) || strpbrk(text, " #") != NULL ||
 	    (strncmp(text, "http://", 7) != 0 && strncmp(text, "https://", 8) != 0))
-		return refuse(c, err, "a URL that begins with http:// or https://");
+		return endpoint_check_refuse(c, err, "a URL that begins with http:// or https://");
 	return check_host(c, strstr(text, "://") + 3, err);
 }
 
@@ -292,7 +292,7 @@ check_path(struct checked c, struct error *err)
 {
 	return is_plain(c.value) && *json_string_value(c.value) == '/' &&
 	    strpbrk(json_string_value(c.value), " #") == NULL ? 0 :
-	    refuse(c, err, "what follows base_url, from its slash on");
+	    endpoint_check_refuse(c, err, "what follows base_url, from its slash on");
 }
 
 static int
@@ -315,12 +315,12 @@ check_command(struct checked c, struct error *err)
 	const char *program;
 
 	if (!json_is_array(c.value) || json_array_size(c.value) == 0)
-		return refuse(c, err, "a command, a list of texts: the program and its arguments");
+		return endpoint_check_refuse(c, err, "a command, a list of texts: the program and its arguments");
 	if (check_list(c, check_any_text, err) != 0)
 		return -1;
 	program = json_string_value(json_array_get(c.value, 0));
 	return *program == '/' || (*program != '\0' && strchr(program, '/') == NULL) ? 0 :
-	    refuse(c, err, "first the name of a program in $PATH, or an absolute path");
+	    endpoint_check_refuse(c, err, "first the name of a program in $PATH, or an absolute path");
 }
 
 static int
@@ -333,7 +333,7 @@ check_sigv4(struct checked c, struct error *err)
 		return -1;
 	return json_is_string(json_object_get(c.value, "region")) &&
 	    json_is_string(json_object_get(c.value, "service")) ? 0 :
-	    refuse(c, err, "a region and a service");
+	    endpoint_check_refuse(c, err, "a region and a service");
 }
 
 /* Whether a header's name, as HTTP has them (RFC 9110, section 5.6.2). */
@@ -366,7 +366,7 @@ check_key_header(struct checked c, struct error *err)
 	size_t len = strcspn(text, ":");
 
 	if (text[len] != ':' || !is_header_name(text, len))
-		return refuse(c, err, "what stands before the key, such as \"authorization: Bearer \"");
+		return endpoint_check_refuse(c, err, "what stands before the key, such as \"authorization: Bearer \"");
 	if (is_header_of_request(text, len) || (len == 4 && strncasecmp(text, "host", 4) == 0))
 		return error_set(err, ERROR_DEFINITION, c.place, "%s: %.*s is set by AWF itself", c.path,
 		    (int)len, text);
@@ -390,7 +390,7 @@ check_key(struct checked c, struct error *err)
 
 		count += source != NULL && !json_is_null(source);
 	}
-	return count <= 1 ? 0 : refuse(c, err, "one of env, file, command and sigv4");
+	return count <= 1 ? 0 : endpoint_check_refuse(c, err, "one of env, file, command and sigv4");
 }
 
 static int
@@ -403,7 +403,7 @@ check_header_value(struct checked c, struct error *err)
 	if (check_keys(c, keys, 2, err) != 0)
 		return -1;
 	return json_is_string(json_object_get(c.value, "env")) ? 0 :
-	    refuse(c, err, "a text, or {\"env\": VARIABLE}");
+	    endpoint_check_refuse(c, err, "a text, or {\"env\": VARIABLE}");
 }
 
 static int
@@ -500,7 +500,7 @@ check_echo(struct checked c, struct error *err)
 	if (json_is_object(c.value))
 		return check_keys(c, keys, 2, err);
 	return json_is_boolean(c.value) || (is_plain(c.value) && json_string_length(c.value) > 0) ? 0 :
-	    refuse(c, err, "true, false, the name of a member, or an object of as and required");
+	    endpoint_check_refuse(c, err, "true, false, the name of a member, or an object of as and required");
 }
 
 /* An extended regular expression, as cmd/provider/foreign.c compiles it. */
@@ -517,7 +517,7 @@ check_expression(struct checked c, struct error *err)
 	wrong = regcomp(&regex, pattern, REG_EXTENDED | REG_NOSUB);
 	free(pattern);
 	if (wrong != 0)
-		return refuse(c, err, "an extended regular expression");
+		return endpoint_check_refuse(c, err, "an extended regular expression");
 	regfree(&regex);
 	return 0;
 }
@@ -563,7 +563,7 @@ check_error(struct checked c, struct error *err)
 	if (check_keys(c, keys, 4, err) != 0)
 		return -1;
 	return json_object_get(c.value, "is") != NULL && json_object_size(c.value) > 1 ? 0 :
-	    refuse(c, err, "status, text or code, and what it is");
+	    endpoint_check_refuse(c, err, "status, text or code, and what it is");
 }
 
 static int
@@ -582,7 +582,7 @@ check_price(struct checked c, struct error *err)
 		    json_number_value(json_array_get(c.value, i)) >= 0 &&
 		    json_number_value(json_array_get(c.value, i)) <= 1e6;
 	return json_is_array(c.value) && count >= 2 && count <= 4 && right == count ? 0 :
-	    refuse(c, err, "[INPUT, OUTPUT] in dollars for a million tokens, each at most 1000000");
+	    endpoint_check_refuse(c, err, "[INPUT, OUTPUT] in dollars for a million tokens, each at most 1000000");
 }
 
 static int
@@ -660,7 +660,7 @@ check_model(struct checked c, struct error *err)
 	if (check_keys(c, keys, sizeof keys / sizeof *keys, err) != 0)
 		return -1;
 	return json_object_get(c.value, "match") != NULL ? 0 :
-	    refuse(c, err, "match, a pattern of the models' names");
+	    endpoint_check_refuse(c, err, "match, a pattern of the models' names");
 }
 
 int

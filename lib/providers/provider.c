@@ -164,7 +164,7 @@ provider_start(struct provider *p, struct error *err)
 }
 
 static bool
-says(struct span line, const char *text)
+provider_line_is(struct span line, const char *text)
 {
 	return line.len == strlen(text) && memcmp(line.at, text, line.len) == 0;
 }
@@ -182,10 +182,10 @@ provider_hear_worker(struct provider *p, const struct interrupts *interrupts, st
 
 	while (event == PEER_SERVED && (taken = peer_line(&p->peer, &line)) == 0)
 		event = peer_wait(&p->peer, deadline, interrupts, err);
-	p->worker.heard = taken == 1 && says(line, POOL_HELLO);
+	p->worker.heard = taken == 1 && provider_line_is(line, POOL_HELLO);
 	if (p->worker.heard)
 		return 1;
-	if (taken == 1 && says(line, POOL_FULL))
+	if (taken == 1 && provider_line_is(line, POOL_FULL))
 		p->slots_full = p->worker.number + 1;
 	if (p->slots_full > 0 || event == PEER_GONE || event == PEER_INTERRUPTED)
 		provider_end_process(p);

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/lock.h"
@@ -48,6 +49,16 @@ closings_path(const struct storage *s, const char *run_id)
 	return path;
 }
 
+/* Whether the file ends with a complete line, if it has any. */
+static bool
+mailbox_is_whole(int fd)
+{
+	const off_t size = lseek(fd, 0, SEEK_END);
+	char last = '\0';
+
+	return size == 0 || (pread(fd, &last, 1, size - 1) == 1 && last == '\n');
+}
+
 /* Locks the open file, and cuts off a torn line. -1: it is closed; *err. */
 static int
 mailbox_lock(const char *path, int *fd, struct error *err)
@@ -68,6 +79,7 @@ mailbox_lock(const char *path, int *fd, struct error *err)
 		file_close(fd);
 		return -1;
 	}
+	INVARIANT(mailbox_is_whole(*fd));
 	return 0;
 }
 
@@ -86,6 +98,7 @@ mailbox_load(int fd, const char *path, int64_t *position, struct buffer *lines, 
 		whole--;
 	lines->len = whole;
 	*position += (int64_t)whole;
+	INVARIANT(whole == 0 || lines->data[whole - 1] == '\n');
 	return 0;
 }
 
@@ -251,6 +264,7 @@ mailbox_read(struct mailbox *m, const char *call, struct error *err)
 void
 mailbox_take(struct mailbox *m, struct word *w)
 {
+	INVARIANT(m->count > 0 && !m->closed);
 	*w = m->list[0];
 	memmove(m->list, m->list + 1, --m->count * sizeof *m->list);
 }
@@ -279,6 +293,7 @@ mailbox_close(struct mailbox *m, const char *call, const char *started, struct e
 		failed = write_line(fd, m->closings, &line, false, err);
 		m->closed = failed == 0;
 	}
+	INVARIANT(!m->closed || m->count == 0);
 	file_close(&fd);
 	buffer_free(&line);
 	return failed;

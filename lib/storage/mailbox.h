@@ -1,10 +1,10 @@
 /*
- * What people tell the calls of a run while they work: mailboxes/<run-id>, a file of the storage
- * whose lines are words, each told to one call. It is made with the first word, and removed with the
+ * Texts that people send to calls of a run while they work: mailboxes/<run-id>, a file of the storage.
+ * Each line is a word: a text for one call. The file is made with the first word, and removed with the
  * run. A call that has its result reads no more words, and says so in the file `closed` of the run's
- * directory, which lasts as long as the run works. Who puts a word, and a call that ends, hold the
- * lock of that file, so a word is either read or refused. What a call has read is in the transcript;
- * the mailbox is no part of the record.
+ * directory, which exists as long as the run works. The writer of a word and a call that ends both hold
+ * the lock of that file, so a word is either read or refused. Words that a call has read are in the
+ * transcript; the mailbox is not part of the record.
  */
 #ifndef AWF_STORAGE_MAILBOX_H
 #define AWF_STORAGE_MAILBOX_H

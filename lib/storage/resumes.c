@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/lock.h"
@@ -78,7 +79,7 @@ resumes_parse_failures(const struct buffer *line, struct resume_failures *f)
 	if (line->len == 0 || scan_within(line->data, line->len, SCAN_LINE_DEPTH, &bad) != NULL)
 		return;
 	all = span_trim(span_of(line->data, line->len));
-	if (span_integer(span_member(all, "failures"), &f->count) && f->count > 0)
+	if (span_integer(span_member(all, "failures"), &f->count) && f->count > 0 && f->count <= RESUME_FAILURES_MOST)
 		f->message = span_text(span_member(all, "message"));
 	else
 		f->count = 0;
@@ -109,6 +110,7 @@ resumes_write_failures(int fd, const char *path, const struct resume_failures *f
 	struct writer w;
 	int failed = 0;
 
+	INVARIANT(f->count > 0 && f->count <= RESUME_FAILURES_MOST);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_integer(&w, "failures", f->count);
@@ -136,7 +138,9 @@ resumes_add_failure(const struct storage *s, const char *run_id, const char *mes
 	resumes_parse_failures(&line, f);
 	free(f->message);
 	f->message = memory_text(message);
-	f->next = next(++f->count);
+	if (f->count < RESUME_FAILURES_MOST)
+		f->count++;
+	f->next = next(f->count);
 	if (failed == 0)
 		failed = resumes_write_failures(fd, path, f, err);
 	file_close(&fd);

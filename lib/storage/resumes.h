@@ -1,6 +1,6 @@
 /*
- * Runs that go on by themselves when what they wait for has come: each has a file from the start of
- * its first attempt until it has ended for good.
+ * Runs that may be resumed automatically: each has a file from the start of its first attempt until it has
+ * ended for good.
  *
  *    resumes/<run-id>     empty, or one line of JSON: how often resuming the run has failed
  *
@@ -18,6 +18,7 @@
 #include "storage/storage.h"
 
 /* Failures to resume a run; none: .count 0. */
+#define RESUME_FAILURES_MOST 1000 /* further ones are not counted */
 struct resume_failures {
 	long long count;
 	int64_t next;        /* when it is tried again, µs since 1970; 0: not any more */
@@ -28,7 +29,7 @@ struct resume_failures {
 char *resumes_directory(const struct storage *s);
 int resumes_add(const struct storage *s, const char *run_id, struct error *err);
 void resumes_remove(const struct storage *s, const char *run_id);
-/* Something was decided: nothing is done if the run does not go on by itself. */
+/* Empties the file. Does nothing if the run may not be resumed automatically. */
 void resumes_tell(const struct storage *s, const char *run_id);
 /* Reads the failures. A missing or damaged file has none. */
 void resumes_read_failures(const struct storage *s, const char *run_id, struct resume_failures *f);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/invariant.h"
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -70,6 +71,7 @@ session_load(struct session *s, int fd, struct error *err)
 		buffer_free(&lines);
 		return error_errno(err, ERROR_SYSTEM, s->path, "unable to cut off a torn line");
 	}
+	INVARIANT(s->fd == -1 || lseek(fd, 0, SEEK_END) == (off_t)at);
 	buffer_free(&lines);
 	return 0;
 }
@@ -96,6 +98,7 @@ session_enter(struct session *s, const struct storage *storage, const char *name
 		failed = session_load(s, s->fd, err);
 	if (failed != 0)
 		session_leave(s);
+	INVARIANT((failed == 0) == (s->fd != -1));
 	return failed == 0 ? 1 : failed == 1 ? 0 : -1;
 }
 
@@ -121,6 +124,7 @@ session_add(struct session *s, const struct session_call *call, struct error *er
 	struct writer w;
 	int failed = 0;
 
+	INVARIANT(s->fd != -1 && id_valid(call->run_id, strlen(call->run_id)));
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_string(&w, "at", call->at);
@@ -176,5 +180,7 @@ session_names(const struct storage *storage, char ***names, struct error *err)
 		closedir(directory);
 	if (count > 0)
 		qsort(*names, count, sizeof **names, in_order);
+	for (size_t i = 1; i < count; i++)
+		INVARIANT(strcmp((*names)[i - 1], (*names)[i]) < 0);
 	return 0;
 }

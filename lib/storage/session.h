@@ -2,7 +2,7 @@
  * Sessions: named conversations that go on over runs (awf-step --session). sessions/<name> of the
  * storage lists the calls of a session, one line for each, in the order in which they began. The
  * latest call that has completed is the one that the next call goes on with; a call that failed or
- * was killed counts for nothing. The messages themselves are in the transcripts.
+ * was killed is ignored. The messages themselves are in the transcripts.
  *
  * A call holds the file's lock from before it looks for the latest call until it has ended: so the
  * calls of a session are made one after another, whichever shells they come from.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "definitions/approvals.h"
 #include "io/file.h"
@@ -186,7 +187,7 @@ approve_is_allowed(const struct tool_runs *r, const struct tool_run *run, const 
 	return allowed && !asked;
 }
 
-/* The rule by which a person is asked about the call; NULL: nobody is. */
+/* The rule of approve_tools that demands approval of the call; NULL: none does. */
 static const struct approval_rule *
 approve_rule_of(const struct tool_runs *r, const struct tool_run *run)
 {
@@ -247,7 +248,7 @@ approve_start(const struct tool_runs *r, struct asking_step *a, struct error *er
 	return failed;
 }
 
-/* Reads what the steps say, until all have ended. -1: an interrupt ends the call. */
+/* Reads what the steps print, until all have ended. -1: an interrupt ends the call. */
 static int
 approve_wait(const struct tool_runs *r, struct asking_step *list, size_t count, struct error *err)
 {
@@ -316,11 +317,12 @@ approve_take(struct asking *asking, struct asking_step *a, bool *edited, struct 
 	enum error_code known = code != NULL ? error_from_name(code, strlen(code)) : ERROR_NONE;
 	int failed = 0;
 
+	INVARIANT(!run->refused && a->process.out == -1);
 	if (known == ERROR_DENIED || known == ERROR_BLOCKED) {
 		error_set(&run->error, known, NULL, "%s", message != NULL ? message : "denied");
 		run->refused = true;
 	} else if (known == ERROR_WAITING || (line.at == NULL && a->exit_code == STATUS_WAITING)) {
-		failed = error_set(err, ERROR_WAITING, run->name, "its approval is waited for");
+		failed = error_set(err, ERROR_WAITING, run->name, "waits for approval");
 	} else if (input.at == NULL) {
 		failed = error_set(err, known != ERROR_NONE ? known : ERROR_SYSTEM, run->name,
 		    "its approval: %s", message != NULL ? message : "awf-step --approve gave no answer");
@@ -330,6 +332,8 @@ approve_take(struct asking *asking, struct asking_step *a, bool *edited, struct 
 		run->asked = run->input = span_of(run->edited.data, run->edited.len);
 		*edited = true;
 	}
+	/* Whatever runs is what was decided about, byte for byte. */
+	INVARIANT(failed != 0 || run->refused || span_same(run->input, input));
 	free(code);
 	free(message);
 	return failed;

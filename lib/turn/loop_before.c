@@ -147,7 +147,7 @@ loop_leave_mailbox(struct loop *l)
 	    mailbox_close(&l->mailbox, l->call_id, l->call_started, &ignored) != 1)
 		return;
 	for (size_t i = 0; i < l->mailbox.count; i++)
-		message_print("awf-step", "%s: what %s told it came too late, and was not read",
+		message_print("awf-step", "%s: the text from %s came too late, and was not read",
 		    l->call_id, l->mailbox.list[i].by);
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/digest.h"
+#include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "providers/provider_find.h"
@@ -66,7 +67,20 @@ compact_messages(const struct buffer *messages, size_t kept, struct span blocks,
 	buffer_free(&all);
 }
 
-/* Puts the summary, a block, in the place of all messages but the last. */
+static size_t
+count_messages(const struct buffer *messages)
+{
+	struct buffer all = BUFFER_INIT;
+	size_t count = 0;
+
+	buffer_format(&all, "[%s]", messages->data);
+	for (struct span_walk each = span_walk(span_of(all.data, all.len)); span_next(&each);)
+		count++;
+	buffer_free(&all);
+	return count;
+}
+
+/* Replaces all messages but the last by the summary, a block. */
 static void
 apply_summary(struct loop *l, struct span block, size_t kept)
 {
@@ -83,6 +97,7 @@ apply_summary(struct loop *l, struct span block, size_t kept)
 	for (size_t i = was.count - kept; i < was.count; i++)
 		loop_add_giver(l, was.list[i].from, 0);
 	givers_free(&was);
+	INVARIANT(l->conversation.givers.count == kept + 1 && count_messages(&l->conversation.messages) == kept + 1);
 	l->conversation.tokens = 0;
 	loop_forget_asked(l);
 }
@@ -99,8 +114,8 @@ count_tokens(const struct loop *l)
 	    (int64_t)((len - l->conversation.tokens_len) / BYTES_OF_TOKEN);
 }
 
-/* How many of the last messages are kept: as many as the agent says, less if they would be more than
- * half of its limit; they begin with an answer. 0: nothing can be replaced. */
+/* The number of last messages to be kept: as many as the agent says, or fewer if those would be more than half
+ * of its limit; then as many more as it takes to begin with an answer. 0: nothing can be replaced. */
 static size_t
 count_kept(const struct loop *l, struct span messages, int64_t tokens)
 {
@@ -121,7 +136,19 @@ count_kept(const struct loop *l, struct span messages, int64_t tokens)
 	return start > 1 ? count - start : 0;
 }
 
-/* A block as text for the summary: thoughts are left out. */
+/* Whether the message after the replaced ones is an answer of the model. */
+static bool
+begins_with_answer(struct span messages, size_t replaced)
+{
+	size_t i = 0;
+
+	for (struct span_walk each = span_walk(messages); span_next(&each); i++)
+		if (i == replaced)
+			return span_is(span_member(each.value, KEY_ROLE), "assistant");
+	return false;
+}
+
+/* Writes a block as text for the request of the summary; leaves out thinking. */
 static void
 write_block(struct span block, struct buffer *out)
 {
@@ -293,8 +320,8 @@ count_recorded(struct loop *l, struct span payload)
 	leave_maker(l, &was);
 }
 
-/* Takes over the recorded compaction before this turn; a replay records it again, with the answers
- * that were asked for it. 1; 0: there is none; -1: *err. */
+/* Applies the compaction that is recorded before this turn. A replay records it again, with the answers to
+ * the requests for it. Returns 1; 0: none is recorded; -1: *err. */
 static int
 recall_summary(struct loop *l, struct error *err)
 {
@@ -350,6 +377,7 @@ loop_compact(struct loop *l, struct error *err)
 	kept = count_kept(l, span_of(all.data, all.len), tokens);
 	if (kept > 0) {
 		replaced = l->conversation.givers.count - kept;
+		INVARIANT(replaced > 0 && begins_with_answer(span_of(all.data, all.len), replaced));
 		status = ask_for_summary(l, span_of(all.data, all.len), replaced, err);
 		buffer_text(&summary, heading);
 		for (struct span_walk block = span_walk(l->turn.answer.blocks); status == 0 && span_next(&block);)

@@ -731,7 +731,7 @@ tool_run_finish(const struct turns *t, struct tool_run *run)
 	buffer_free(&why);
 }
 
-/* Lets others see what a tool prints, but for its keys. AWF's bash tool prints it for that. */
+/* Copies what a tool prints to the run's live files (view/live.h), with its API keys hidden. */
 static void
 run_show_output(const struct turns *t, struct tool_run *run, struct live_output *shown,
     struct subprocess *process)

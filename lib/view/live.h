@@ -119,7 +119,7 @@ struct live_output {
  * live_place(). */
 void live_output_begin(struct live_output *o, const char *run_directory, const char *id,
     const struct live_source *source);
-/* A text that is not to be seen, which lives as long as *o; NULL: none. */
+/* Hides this text in the output; it has to live as long as *o. NULL: hides nothing. */
 void live_output_hide(struct live_output *o, const char *secret);
 /* For struct subprocess: context is a struct live_output. */
 void live_output_add(void *context, const char *piece, size_t len);

@@ -127,6 +127,8 @@ patient() { export PATH="${BUILD%/test}/bin:$PATH"; }
 
 # Whether a process has ended.
 gone() { ! kill -0 "$1" 2>/dev/null; }
+# No process belongs to the latest run any more.
+deserted_latest() { ! grep -qszxF "AWF_RUN_ID=$(basename "$(transcript)" .jsonl)" /proc/[0-9]*/environ; }
 
 # Starts a model server with these options; requests are logged to
 # $MODEL_SERVER_LOG, and the HTTP providers are pointed at it.

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "storage/retention.h"
+#include "decide/retention.h"
 
 /* Runs, the newest first, with marks: * selected is not, ! protected; and the numbers of
  * those that they were forked from. What goes: their numbers. */

@@ -139,8 +139,8 @@ make(const struct sheet *sheet, const struct recall *recall, struct made *m)
 	char shell[] = "/bin/sh", flag[] = "-c", process[] = "s:0", *script = memory_text(sheet->command);
 	char *argv[] = { shell, flag, script, NULL };
 	struct step s = {
-		.options = { .name = "s", .command = { argv, sheet->feed_state }, .output = sheet->output,
-			.into = sheet->into, .when = { "when", sheet->when }, .failure = sheet->failure,
+		.options = { .name = "s", .command = { argv, sheet->feed_state }, .output = { sheet->output, sheet->into, false },
+			.when = { "when", sheet->when }, .failure = sheet->failure,
 			.effects = sheet->effects },
 		.definition = { .work = &work_command, .kind = "command" },
 		.place = { .run = &run, .recall = recall, .enclosing = "", .root = "", .parent = run.started,
@@ -524,7 +524,7 @@ verdicts(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		const struct recall recall = { .mode = rows[i].mode };
-		const struct step s = { .place.recall = &recall, .options = { .into = rows[i].into,
+		const struct step s = { .place.recall = &recall, .options = { .output.into = rows[i].into,
 			.effects = rows[i].step == A_READER ? EFFECTS_READ : EFFECTS_NONE },
 			.definition.work = works[rows[i].step] };
 		/* What was said before is none of this verdict. */

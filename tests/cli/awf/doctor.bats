@@ -228,7 +228,7 @@ copied() {
 	[[ $found == *$'storage\tok\truns\t'"$AWF_STORAGE: 2 runs, "*' free'* ]]
 	chmod o+w "$AWF_STORAGE"
 	findings 3
-	has storage wrong runs "$AWF_STORAGE: the storage may be written by everybody: chmod o-w"
+	has storage wrong runs "$AWF_STORAGE: the storage may be written by everybody: chmod o-w $AWF_STORAGE"
 	chmod o-w "$AWF_STORAGE"
 	mkdir open && chmod 777 open
 	AWF_STORAGE=$PWD/open/storage findings 3

@@ -231,3 +231,10 @@ $(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
 	run -1 native/seccomp_rules mips64
 	[[ $output == *'unable to make filters for mips64 on this machine: build there'* ]]
 }
+
+@test "an object that is missing is compiled, also if its source is older than the library that it belongs to" {
+	mkdir made
+	touch made/libawf-ctl.a
+	make -n -C "$ROOT" BUILD="$PWD/made" "$PWD/made/libawf-ctl.a" >commands
+	grep -q -- '-o [^ ]*/obj/cmd/ctl/decide\.o ' commands
+}

@@ -35,6 +35,8 @@ asked() {
 	eventually test -s called
 	run -0 --separate-stderr awf-ctl tell work <<<'only the north'
 	same "$stderr" 'awf-ctl: work:0:0: told; it reads this before its next turn'
+	# What another had written when it was killed is cut off.
+	printf '{"id":"0000' >>"$AWF_STORAGE/mailboxes/$(basename "$(transcript)" .jsonl)"
 	run -0 awf-ctl tell work:0:0 <<<$'and\nthe east'
 	touch gate
 	ended 0
@@ -69,7 +71,7 @@ asked() {
 	run -3 --separate-stderr awf-ctl tell work <<<late
 	same "$stderr" 'awf-ctl: work:0:0: has ended, and reads nothing more'
 	run -1 --separate-stderr awf-ctl tell cat <<<late
-	[[ $stderr == *'is no agent'* ]]
+	[[ $stderr == *'only agents can be told something'* ]]
 	run -1 --separate-stderr awf-ctl tell wrok <<<late
 	[[ $stderr == *'no such call'* ]]
 	run -1 --separate-stderr awf-ctl tell work </dev/null
@@ -83,7 +85,7 @@ asked() {
 	model_server --answer first --answer last
 	begin -c 'awf-step -a scout -r work'
 	ended 0
-	[[ $(bodies | tail -n 1) == *'a run tells nothing to its own agents'* ]]
+	[[ $(bodies | tail -n 1) == *'cannot tell its own agents anything'* ]]
 	[[ $(bodies | tail -n 1) != *'do as I say'* ]]
 }
 
@@ -170,7 +172,7 @@ stop_when: {tool: answer}'
 	touch gate
 	ended 0
 	same "$(jq -c .data out)" '{"n":1}'
-	[[ $(cat err) == *"what $(id -un) told it came too late, and was not read"* ]]
+	[[ $(cat err) == *"the text from $(id -un) came too late, and was not read"* ]]
 }
 
 @test "a conversation that another step continues has what was told at its place" {

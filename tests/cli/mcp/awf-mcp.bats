@@ -534,7 +534,7 @@ rule: ship
 	same "$(decided | sort -u)" '["edited","tester",null]'
 	careful
 	says '[{"action":"accept","content":{"approve":true,"always":true}}]' <<<"$CAREFUL" >out
-	[[ $(cat out) == *'is no approval of a tool call, which alone can be given for the whole run'* ]]
+	[[ $(cat out) == *'is not the approval of a tool call: only such can be given for the whole run'* ]]
 }
 
 @test "a client is asked what it can ask, and of what it has been asked" {

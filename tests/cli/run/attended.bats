@@ -117,7 +117,8 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	wait_for '["ok:0:0"]'
 	kill -9 "$BEGUN"
 	wait "$BEGUN" || true
-	eventually eval '[ "$(awf-tail --list --json | jq -r .status)" = waiting ]'
+	eventually deserted_latest
+	same "$(awf-tail --list --json | jq -r .status)" waiting
 	same "$(awf-tail --list --json | jq -c '.waits[0]|[.call,.attended]')" '["ok:0:0",null]'
 	run -0 --separate-stderr awf-ctl approve ok
 	[[ $stderr == *"the run goes on with: awf-run --resume"* ]]
@@ -163,7 +164,8 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	wait_for '["job:0:0"]'
 	kill -9 "$BEGUN"
 	wait "$BEGUN" || true
-	eventually eval '[ "$(awf-tail --list --json | jq -r .status)" = waiting ]'
+	eventually deserted_latest
+	same "$(awf-tail --list --json | jq -r .status)" waiting
 	awf-run --wait 30s --resume @ >out 2>err 3>&- &
 	BEGUN=$!
 	eventually eval '[ "$(grep -c step.waiting "$(transcript)")" = 2 ]'

@@ -551,9 +551,9 @@ all_gone() { local pid; while read -r pid; do gone "$pid" || return 1; done <pid
 @test "a storage of another user, or that everybody may write, is refused" {
 	mkdir -m 777 "$AWF_STORAGE"
 	run -125 --separate-stderr awf-run -n true
-	same "$stderr" "awf-run: $AWF_STORAGE: the storage may be written by everybody: chmod o-w"
+	same "$stderr" "awf-run: $AWF_STORAGE: the storage may be written by everybody: chmod o-w $AWF_STORAGE"
 	run -4 --separate-stderr awf-step -n x -- true
-	same "$stderr" "awf-step: $AWF_STORAGE: the storage may be written by everybody: chmod o-w"
+	same "$stderr" "awf-step: $AWF_STORAGE: the storage may be written by everybody: chmod o-w $AWF_STORAGE"
 	chmod 755 "$AWF_STORAGE"
 	awf-run -n true
 	# Nor one that others can put another in the place of.

@@ -107,7 +107,8 @@ told() { bodies | tail -n 1 | jq -c '.messages[-1].content[]|select(.type=="tool
 	wait_for '["work:0:0/ship:0:0"]'
 	kill -9 "$BEGUN"
 	wait "$BEGUN" || true
-	eventually eval '[ "$(awf-tail --list --json | jq -r .status)" = waiting ]'
+	eventually deserted_latest
+	same "$(awf-tail --list --json | jq -r .status)" waiting
 	awf-ctl approve work.ship
 	WAIT=0 begin --resume @
 	ended 0
@@ -386,16 +387,19 @@ opencode_asks() {
 	for name in count change; do
 		tool "$name" '"effects":"none","input_schema":{"type":"object"}' 'cat >/dev/null'
 	done
-	# Which tools are asked about: of those that are called, those whose step waits.
-	asks() {
-		local calls=() name
-		for name in $2; do
-			calls+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
+	# The model calls these tools.
+	calls() {
+		local list=() name
+		for name; do
+			list+=("$(use "t$name" "$name" "$(jq -cn --arg name "$name" '{bash: {command: "ls"}, read: {file_path: "x"},
 				write: {file_path: "x", content: ""}, edit: {file_path: "x", old_string: "a", new_string: "b"},
 				glob: {pattern: "x"}, grep: {pattern: "x"}}[$name] // {}')")")
 		done
-		stream tool_use "${calls[@]}" >first
+		stream tool_use "${list[@]}" >first
 		model_server --loop --answer-for tool_use_id last --answer first
+	}
+	# Which of them are asked about: those whose step waits.
+	asks() {
 		echo x >in
 		WAIT=0 begin -c "awf-step -a $1 --sandbox none -r work"
 		wait "$BEGUN" || true
@@ -417,12 +421,13 @@ opencode_asks() {
 		    print(json.dumps({"jsonrpc": "2.0", "id": m["id"], "result": r}), flush=True)
 	END
 	file() { printf -- '---\nmodel: anthropic/test\n%s\n---\nBe brief.\n' "$2" >"$1"; }
-	local rules expected all='mcp__github__get_a mcp__github__create count change bash edit write read glob grep'
+	local rules expected
+	calls mcp__github__get_a mcp__github__create count change bash edit write read glob grep
 	while IFS='|' read -r rules expected; do
 		file .opencode/agent/op.md "mcpServers: [github]
 tools: {count: true, change: true, mcp__github: true}
 permission: $rules"
-		same "$rules: $(asks .opencode/agent/op.md "$all")" "$rules: $expected${expected:+ }"
+		same "$rules: $(asks .opencode/agent/op.md)" "$rules: $expected${expected:+ }"
 	done <<-'END'
 		{"github_*": ask}|mcp__github__create mcp__github__get_a
 		{"github_*": ask, "github_get*": allow}|mcp__github__create
@@ -434,10 +439,11 @@ permission: $rules"
 		{edit: ask}|edit write
 		{write: ask, edit: allow}|
 	END
+	calls bash edit write read glob grep
 	for mode in default:'bash edit write' acceptEdits:bash bypassPermissions:; do
 		file .claude/agents/a.md "permissionMode: ${mode%%:*}"
 		expected=${mode#*:}
-		same "$mode $(asks .claude/agents/a.md 'bash edit write read glob grep')" "$mode $expected${expected:+ }"
+		same "$mode $(asks .claude/agents/a.md)" "$mode $expected${expected:+ }"
 	done
 }
 
@@ -504,7 +510,7 @@ twice() {
 	for data in cake '{"tool":"ship","input":{},"rule":"ship","always":false}'; do
 		awf-run -c 'awf-step -i json --approve ship' <<<"$(jq -nR --arg d "$data" '$d|fromjson? // $d')" || [ $? = 75 ]
 		run -1 --separate-stderr awf-ctl approve --always ship
-		same "$stderr" 'awf-ctl: ship:0:0: is no approval of a tool call, which alone can be given for the whole run'
+		same "$stderr" 'awf-ctl: ship:0:0: is not the approval of a tool call: only such can be given for the whole run'
 		same "$(awf-tail --list --json | jq -r .status | head -n 1)" waiting
 	done
 }
@@ -611,7 +617,7 @@ approve_tools: ["*"]'
 		'{"tool":"other","input":{"to":"a"},"rule":"ship","always":false}' \
 		'{"tool":"ship","input":{"to":"a"},"rule":"other","always":false}'; do
 		run -1 awf-ctl approve -e work.ship <<<"$edit"
-		[[ $output == *'only input and always can be edited'* || $output == *'is no '* ]] || { echo "$output"; false; }
+		[[ $output == *'changes only input and always'* || $output == *'is no '* ]] || { echo "$output"; false; }
 	done
 	awf-ctl approve -e work.ship <<<'{"tool":"ship","input":{"to":"a"},"rule":"ship","always":false}'
 	WAIT=0 begin --resume @
@@ -638,7 +644,7 @@ approve_tools: [shipp]'
 	ended 0
 	same "$(wc -l <ledger)" 2
 	awf-run -c 'awf-step --approve ok' <<<x || [ $? = 75 ]
-	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is no approval of a tool call'* ]]
+	[[ $(decide '{"decision":"approve","call":"ok","always":true}') == *'is not the approval of a tool call'* ]]
 	same "$(decide '{"decision":"approve","call":"ok","always":false}')" '"approved"'
 	serve_end
 }

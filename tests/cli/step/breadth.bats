@@ -202,6 +202,7 @@ export -f ask events items
 	same "$(events begin | grep -c four)" 0
 }
 
+# bats test_tags=turn:4
 @test "answers in large events do not all come at once: a worker takes no more memory than it says" {
 	seq 10 | sed 's/$/ event:24000000/' >in
 	run -0 awf-run -- bash -c 'items -j 10 all | tr -d x | wc -l; for p in $(workers); do grep VmHWM "/proc/$p/status"; done' <in

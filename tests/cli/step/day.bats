@@ -174,8 +174,8 @@ ask() { awf-run --name "${1:-x}" -c 'awf-step -q -a writer ask --retries 0' <<<g
 	done <<-'END'
 		anthropic cost-per-day=x|expected cost-per-day=USD, an amount of dollars such as 2.50, not 'x'
 		anthropic cost-per-dya=1|'cost-per-dya' is no limit (did you mean 'cost-per-day'?)
-		@nightly at-once=1|of @nightly only cost-per-day is limited, not 'at-once'
-		a/b per-minute=3|of a/b only cost-per-day is limited, not 'per-minute'
+		@nightly at-once=1|@nightly can have cost-per-day alone, not 'at-once'
+		a/b per-minute=3|a/b can have cost-per-day alone, not 'per-minute'
 	END
 	same "$(asked)" 0
 }

@@ -24,6 +24,8 @@ asked() {
 	same "$output" 'answer 1'
 	run -0 say two
 	same "$(asked 2)" '["one","answer 1","two"]'
+	# What another had written when it was killed is cut off.
+	printf '{"at":"20' >>"$AWF_STORAGE/sessions/notes"
 	run -0 say apart other
 	same "$(asked 3)" '["apart"]'
 	run -0 run_saying three
@@ -150,7 +152,7 @@ under_way() { awf-tail --list --json | jq -s 'map(select(.status == "running")) 
 	say five
 	same "$(asked 2 | jq -c '.[-3:]')" '["three","answer 3","five"]'
 	run -0 --separate-stderr awf-run --resume "$bad"
-	[[ $stderr == *"the session 'notes' has gone on since: this answer is no part of it"* ]]
+	[[ $stderr == *"the session 'notes' has gone on since: this answer does not become part of it"* ]]
 	same "$(asked 3 | jq -c '.[-3:]')" '["three","answer 3","four"]'
 }
 

@@ -19,11 +19,11 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 @test "a long sleep: no process waits, and a resume waits for the same time" {
 	recorded 75 -c 'echo x | awf-step nap --sleep 5s | awf-step -r use -- tee -a ledger'
 	[[ $stderr == *'awf-step: nap: sleeps until 20'* ]]
-	[[ $stderr == *'nap:0:0 sleeps: go on after its time: awf-run --resume '* ]]
+	[[ $stderr == *'nap:0:0 sleeps; when its time has come: awf-run --resume '* ]]
 	due=$(ends nap .approval.deadline)
 	same "$(awf-tail --list --json | jq -c '.waits[0]|[.for,.deadline]')" "[\"time\",$due]"
 	run -1 --separate-stderr awf-ctl approve nap
-	[[ $stderr == *"sleeps until ${due//\"/}: nobody decides about that" ]]
+	[[ $stderr == *"sleeps until ${due//\"/}: there is nothing to decide" ]]
 	awf-run --resume @ >out 2>err 3>&- &
 	resumed=$!
 	# Less than three seconds are left before it sleeps there: the test build has a twentieth of a minute.

@@ -48,7 +48,7 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	run -0 --separate-stderr awf-ctl approve ok
 	[[ $stderr == *'the run goes on with: awf-run --resume '* ]]
 	run -125 --separate-stderr awf-run --auto-resume --resume @
-	[[ $stderr == *'does not say that it may go on by itself'* ]]
+	[[ $stderr == *'may not be resumed automatically'* ]]
 	waiting --auto-resume -c 'awf-step ok --approve'
 	awf-ctl approve ok 2>/dev/null
 	eventually eval '[ "$(status)" = success ]'
@@ -118,7 +118,7 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 	workflow
 	waiting ./flow.awf
 	run -75 --separate-stderr awf-run --auto-resume --resume @
-	same "$stderr" "awf-run: $(id): nothing that it waits for has come"
+	same "$stderr" "awf-run: $(id): what it waits for has not come yet"
 	awf-worker --resumer --once >out
 	same "$(cat out)" ''
 	awf-ctl approve ok 2>/dev/null
@@ -199,6 +199,20 @@ processes() {
 	run -0 awf-run --resume @
 	same "$(cat ledger | head -n 1)" x
 	same "$(ls "$AWF_STORAGE/resumes")" ''
+}
+
+@test "a count of failures that cannot be is none" {
+	workflow
+	waiting ./flow.awf
+	chmod -x flow.awf
+	mv flow.awf away
+	awf-ctl approve ok 2>/dev/null
+	echo '{"failures":-20,"message":"no"}' >"$AWF_STORAGE/resumes/$(id)"
+	awf-worker --resumer --once
+	same "$(jq .failures "$AWF_STORAGE/resumes/$(id)")" 1
+	echo '{"failures":9223372036854775807,"message":"no"}' >"$AWF_STORAGE/resumes/$(id)"
+	awf-worker --resumer --once
+	same "$(jq .failures "$AWF_STORAGE/resumes/$(id)")" 1
 }
 
 @test "what a killed awf-run has left behind is removed" {
@@ -395,12 +409,14 @@ processes() {
 @test "wrong lines of a script, and options that do not go together" {
 	printf '#!/usr/bin/env awf-run\n# awf: resume: always\ntrue\n' >flow.awf
 	run -125 --separate-stderr awf-run -n flow.awf
-	[[ $stderr == *"# awf: resume: 'always' is not known: the word is auto" ]]
+	[[ $stderr == *"# awf: resume: 'always' is not known: the only value is auto" ]]
 	printf '#!/usr/bin/env awf-run\n# awf: env: A-B\ntrue\n' >flow.awf
 	run -125 --separate-stderr awf-run -n flow.awf
 	[[ $stderr == *"# awf: env: 'A-B' is not a variable's name" ]]
 	run -125 --separate-stderr awf-run --auto-resume --resume @ --redo x
 	run -1 --separate-stderr awf-worker --resumer jobs
-	same "$stderr" 'awf-worker: --resumer: not with jobs, nor with -t'
+	same "$stderr" 'awf-worker: --resumer: not with DIR: it resumes runs, and takes no jobs'
+	run -1 --separate-stderr awf-worker --resumer -t 1m
+	same "$stderr" 'awf-worker: --resumer: not with -t: it resumes runs, and takes no jobs'
 	run -1 --separate-stderr awf-worker --resumer=x
 }

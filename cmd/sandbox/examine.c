@@ -1,6 +1,6 @@
 /* The path of an open directory is read from /proc/self/fd. */
 #define _GNU_SOURCE
-#include "sandbox/look.h"
+#include "sandbox/examine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ static struct {
 } missed;
 
 void
-look_begin(void)
+examine_begin(void)
 {
 	list_free(missed.names);
 	free(missed.first);
@@ -89,7 +89,7 @@ error_tells(int reason, int at, const char *name)
 }
 
 bool
-look_tells(int at, const char *name)
+examine_note_error(int at, const char *name)
 {
 	const int reason = errno;
 	const bool tells = error_tells(reason, at, name);
@@ -110,23 +110,23 @@ look_tells(int at, const char *name)
 }
 
 int
-look_status(int at, const char *name, struct stat *st)
+examine_status(int at, const char *name, struct stat *st)
 {
 	const int failed = fstatat(at, name, st, AT_SYMLINK_NOFOLLOW);
 
 	if (failed != 0)
-		look_tells(at, name);
+		examine_note_error(at, name);
 	return failed;
 }
 
 size_t
-look_missed(void)
+examine_count_missed(void)
 {
 	return missed.count;
 }
 
 char *const *
-look_names(void)
+examine_missed_names(void)
 {
 	static char *const none[] = { NULL };
 
@@ -134,14 +134,14 @@ look_names(void)
 }
 
 int
-look_check(struct error *err)
+examine_check(struct error *err)
 {
 	return missed.count == 0 ? 0 : error_set(err, ERROR_BLOCKED, missed.first,
 	    "cannot be looked at, and nothing is run then: %s", strerror(missed.reason));
 }
 
 int
-look_reserve(int fd)
+examine_reserve(int fd)
 {
 	for (; missed.spare_count < SPARE; missed.spare_count++)
 		if ((missed.spare[missed.spare_count] = fcntl(fd, F_DUPFD_CLOEXEC, 0)) == -1)
@@ -150,7 +150,7 @@ look_reserve(int fd)
 }
 
 void
-look_release(void)
+examine_release(void)
 {
 	while (missed.spare_count > 0)
 		close(missed.spare[--missed.spare_count]);

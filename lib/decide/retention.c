@@ -3,7 +3,7 @@
  * usually the origin is older, so this pass has not come to it yet. Otherwise further passes
  * follow, until a pass protects nothing more.
  */
-#include "storage/retention.h"
+#include "decide/retention.h"
 
 #include "base/count.h"
 #include "base/invariant.h"

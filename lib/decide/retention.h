@@ -7,8 +7,8 @@
  * others, the newest are kept as far as the limits allow, and all older ones are removed.
  * Protected runs count towards the limits.
  */
-#ifndef AWF_STORAGE_RETENTION_H
-#define AWF_STORAGE_RETENTION_H
+#ifndef AWF_DECIDE_RETENTION_H
+#define AWF_DECIDE_RETENTION_H
 
 #include <stdbool.h>
 #include <stddef.h>

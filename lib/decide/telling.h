@@ -3,8 +3,8 @@
  * request to its model (storage/mailbox.h). An agent that waits, or whose run was killed, reads it
  * when its run goes on.
  */
-#ifndef AWF_DECIDE_TELL_H
-#define AWF_DECIDE_TELL_H
+#ifndef AWF_DECIDE_TELLING_H
+#define AWF_DECIDE_TELLING_H
 
 #include <sys/types.h>
 
@@ -20,7 +20,7 @@ struct telling {
 	pid_t asker;               /* as for deciding_allowed() */
 };
 
-struct tell_outcome {
+struct telling_outcome {
 	char *call;                /* its id, to be freed */
 	enum deciding_next next;   /* NEXT_AT_ONCE: it is at work */
 	/* Refused, since */
@@ -30,7 +30,7 @@ struct tell_outcome {
 
 /* ERROR_USAGE: there is no such call, or several; it is no agent's; the run is masked or recorded
  * elsewhere; the text is empty, too long or not UTF-8. ERROR_BLOCKED: the call has ended. */
-int tell_call(const struct storage *s, const struct telling *t, struct tell_outcome *o,
+int telling_send(const struct storage *s, const struct telling *t, struct telling_outcome *o,
     struct error *err);
 
 #endif

@@ -270,6 +270,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 	struct due due;
 	struct error ignored;
 	int status, decided;
+	bool done;
 
 	if (strcmp(r->status, "success") == 0 && !r->reader_gone) {
 		leftovers_remove(s);
@@ -289,7 +290,8 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		return is_resumed_already(j, s, true) ? prepare_report_resumed(r) : -1;
 	decided = resume_check_dead(r, err) == 0 ?
 	    resume_build(r, &plan, j->run.directory, err) : -1;
-	if (decided != -1 && unattended && unattended_check(r, s, err) != 0)
+	done = decided != -1 && strcmp(r->history.status, "success") == 0 && !r->history.reader_gone;
+	if (decided != -1 && !done && unattended && unattended_check(r, s, err) != 0)
 		decided = -1;
 	if (decided != -1 && unattended)
 		prepare_apply_options(j);
@@ -299,7 +301,7 @@ prepare_resume(struct job *j, const struct storage *s, struct error *err)
 		prepare_report_changes(r, plan.answers.redo_changed);
 	if (decided == -1)
 		status = -1;
-	else if (strcmp(r->history.status, "success") == 0 && !r->history.reader_gone)
+	else if (done)
 		status = prepare_report_success(r); /* another process has resumed it first */
 	else if (decided == 0)
 		status = job_ask(r);

@@ -127,7 +127,7 @@ recall_conversation(const struct step_call *call, const char *name, struct work_
 	return found;
 }
 
-/* A run that does not keep what was said cannot be gone on with. */
+/* Refuses a run that does not keep its conversations: no later call could continue one. */
 static int
 check_run(const struct step_call *call, struct error *err)
 {

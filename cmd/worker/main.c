@@ -234,7 +234,7 @@ worker_finish_job(struct worker *w, struct job *j, const char *status, int exit_
 	struct buffer name = BUFFER_INIT;
 	struct error err;
 
-	/* This worker goes on with the run, as it has the job's output. */
+	/* This worker resumes the run itself, since it has the job's output files. */
 	if (strcmp(status, "waiting") == 0) {
 		resumes_remove(&w->storage, j->run_id);
 		w->wake_at = clock_monotonic();

@@ -20,7 +20,7 @@ enum permission {
 	PERMISSION_ALLOW,
 	PERMISSION_ASK,
 	PERMISSION_DENY,
-	PERMISSION_DENY_SOME /* patterns forbid some of its calls, which no rule of AWF can say */
+	PERMISSION_DENY_SOME /* patterns forbid some of its calls; AWF has no such rules */
 };
 
 /* What the value of one rule says about tools whose arguments have no patterns. */

@@ -45,8 +45,8 @@ enum waiting_for {
 #define WAITING_FOR_PERSON "waiting for a person"
 const char *waiting_words(enum waiting_for what);
 
-/* How long calls of a run wait with their processes, from awf-run to its steps: a duration; and
- * usually. */
+/* The variable by which awf-run tells its steps how long the process of a call that waits stays alive, a
+ * duration; and the usual one. */
 #define ATTENDED_WAIT "AWF_WAIT"
 #define ATTENDED_USUALLY "10m"
 

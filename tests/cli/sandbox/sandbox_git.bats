@@ -68,8 +68,10 @@ payloads() {
 # A fresh repository, the workspace of the next attempt.
 fresh() {
 	cd "$WORK/.."
-	chmod -R u+rwX work 2>/dev/null || true
-	find "$WORK" -mindepth 1 -delete
+	find "$WORK" -mindepth 1 -delete 2>/dev/null || {
+		chmod -R u+rwX work 2>/dev/null || true
+		find "$WORK" -mindepth 1 -delete
+	}
 	cp -a first/. "$WORK"
 	cp -a payloads "$WORK/evil"
 	rm -f "$ran"
@@ -77,7 +79,14 @@ fresh() {
 }
 
 # A sandboxed program's attempt, with the options after it; evil has the payloads, and is a repository.
-attempt() { "$sandbox" "${@:2}" -- sh -c "[ ! -d evil ] || cp -r $(git rev-parse --git-common-dir)/objects $(git rev-parse --git-common-dir)/refs $(git rev-parse --git-common-dir)/HEAD evil; $1" >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true; }
+attempt() {
+	local data=:
+	if [ -d evil ]; then
+		data=$(git rev-parse --git-common-dir) || true
+		data="cp -r $data/objects $data/refs $data/HEAD evil"
+	fi
+	"$sandbox" "${@:2}" -- sh -c "$data; $1" >/dev/null 2>"$BATS_TEST_TMPDIR/said" || true
+}
 
 # Where that is which was set aside of a repository.
 aside_of() {

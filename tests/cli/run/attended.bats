@@ -202,3 +202,18 @@ ends() { jq -c 'select(.type == "step.completed" and .path == "'"$1"'") | .paylo
 	same "$(awf-tail --list --json | jq -r .status)" cancelled
 	[ ! -e ledger ]
 }
+
+@test "a step behind one that waits and prints data alone finds no input, and the run waits all the same" {
+	flow='awf-step ok --approve -r | awf-step -r use --effects external -- tee -a ledger'
+	run -75 --separate-stderr awf-run --wait 0 -c "$flow" <<<cake
+	[[ $stderr == *'awf-run: pipeline: waits for a decision: awf-ctl approve ok:0:0 '* ]]
+	same "$(payloads run.completed '[.status, .exit_code]')" '["waiting",75]'
+	awf-ctl approve ok
+	run -0 awf-run --resume @
+	same "$(cat ledger)" cake
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+	# Without anything that waits it has failed.
+	run -1 awf-run -c 'true | awf-step use -- cat'
+	same "$(payloads run.completed .status)" '"failed"'
+}

@@ -139,6 +139,7 @@ resumer_note_failure(struct resumer *r, struct candidate *c, int exit_code)
 	if (resumes_add_failure(r->spec->storage, c->run_id, buffer_string(&words), resumer_next_try, &f,
 	    &err) == -1)
 		r->spec->warn(&err);
+	INVARIANT((f.next == 0) == (f.count >= FAILURES_TRIED));
 	c->again = f.next;
 	r->spec->told(c->run_id, f.message);
 	free(f.message);

@@ -108,19 +108,6 @@ storage_file(const struct storage *s, const char *directory, const char *name)
 	return memory_format("%s/%s/%s", s->root, directory, name);
 }
 
-int
-storage_open_file(const struct storage *s, const char *path, int flags, struct error *err)
-{
-	char *directory = path_directory(path);
-	int fd = -1;
-
-	if (storage_make_directory(directory, !s->disposable, err) == 0 &&
-	    (fd = file_open_plain(path, flags | O_CREAT, 0600)) == -1)
-		error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	free(directory);
-	return fd;
-}
-
 DIR *
 storage_opendir(const char *path)
 {

@@ -6,6 +6,7 @@
 #include "storage/storage.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -51,6 +52,19 @@ storage_make_directory(const char *path, bool sync, struct error *err)
 	if (!S_ISDIR(status.st_mode))
 		return error_set(err, ERROR_SYSTEM, path, "not a directory: move it away");
 	return 0;
+}
+
+int
+storage_open_file(const struct storage *s, const char *path, int flags, struct error *err)
+{
+	char *directory = path_directory(path);
+	int fd = -1;
+
+	if (storage_make_directory(directory, !s->disposable, err) == 0 &&
+	    (fd = file_open_plain(path, flags | O_CREAT, 0600)) == -1)
+		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	free(directory);
+	return fd;
 }
 
 /* In a user namespace, root and all owners outside of it are shown as this user. */

@@ -306,7 +306,7 @@ MUTATIONS = [Mutation(*row) for row in (
      "qsort(*names, count, sizeof **names, in_order);", "(void)in_order;",
      "step/session.bats: each call goes on with the latest", "bin/awf-tail"),
     ("cmd/worker/resumer.c", "(f.next == 0) == (f.count >= FAILURES_TRIED)",
-     "return count < FAILURES_TRIED ?", "return count < 0 ?",
+     "return count < FAILURES_TRIED ? clock_wall() + (RESUME_PAUSE_MS * 1000 << (3 * count - 3)) : 0;", "return 0;",
      "worker/resumer.bats: what cannot be resumed is tried three times", "bin/awf-worker"),
     ("lib/storage/resumes.c", "f->count > 0",
      "if (f->count < RESUME_FAILURES_MOST)\nf->count++;", "f->count = -20;\n",

@@ -217,6 +217,9 @@ prepare_report_changes(const struct resume *r, bool redo_changed)
 	if (run_in_environment())
 		return;
 	changed_files_tell(r, redo_changed, PROGRAM, &text);
+	for (char *const *path = r->history.used; path != NULL && *path != NULL; path++)
+		buffer_format(&text, PROGRAM ": --redo %s: it has succeeded, so its result is used, unless a call asks "
+		    "about it; awf-run --fork %s --at %s makes it again, in a new run\n", *path, r->run_id, *path);
 	message_print_lines(buffer_string(&text));
 	buffer_free(&text);
 }

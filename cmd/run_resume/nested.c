@@ -183,8 +183,8 @@ refuse_missing(struct nested *n, const struct child *c, struct error *err)
 	char *other;
 
 	memcpy(n->recalled.compared, n->recalled.root, ID_SIZE);
-	/* With the words of the record it cannot be another one. */
-	other = n->recalled.changed ? memory_format(", or, if it is another one, with --new %s%s",
+	/* With the words and the input of the record it cannot be another one. */
+	other = n->recalled.changed || n->recalled.fit <= 0 ? memory_format(", or, if it is another one, with --new %s%s",
 	    history_steps(n->history), c->path) : memory_text("");
 	error_set(err, ERROR_WAITING, c->call, "the record of this child run, %s, is gone (--no-transcript?), "
 	    "and it may have changed something: to run it once more, resume with --redo %s%s, to take it as done, "
@@ -366,6 +366,16 @@ compare_input(void *context, const char *child_run_id, struct span given)
 	return (int)fit;
 }
 
+/* Whether a child has an input that is read: a terminal is not compared, nor is another device. */
+static bool
+is_given(int input)
+{
+	struct stat status;
+
+	return input >= 0 && fstat(input, &status) == 0 &&
+	    (S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode));
+}
+
 int
 nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 {
@@ -387,6 +397,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 		.input = null,
 		.definition = c->command,
 		.child = true,
+		.given = is_given(*input),
 		.text = c->text,
 		.tried = c->tried,
 	};

@@ -50,7 +50,7 @@ stream_status_severity(int status)
 	return 0;
 }
 
-/* Prints a failure, unless enough similar ones have been printed. No part of a message may be
+/* Prints a failure, unless enough similar ones, which are no questions, have been printed. No part of a message may be
  * stored in the directory of a masked run, so failures are counted there by error code. */
 static void
 report_failure(struct stream *s, const struct step_result *result)
@@ -61,6 +61,11 @@ report_failure(struct stream *s, const struct step_result *result)
 	/* stream_report_fail_fast() reports these in one line */
 	if (step_result_ended_by_failure(result)) {
 		s->ended++;
+		return;
+	}
+	/* Each needs an answer of its own, and --new answers all that were asked. */
+	if (result->asks) {
+		s->report(result->report);
 		return;
 	}
 	if (result->report_message > 0)
@@ -305,7 +310,8 @@ share_out(struct stream *s)
 
 	for (size_t i = a->first; i < a->first + a->count; i++)
 		if (!a->items[i].expected)
-			items[count++] = (struct recall_item){ a->items[i].index, a->items[i].input_sha256 };
+			items[count++] = (struct recall_item){ a->items[i].index, a->items[i].input_sha256,
+				span_of(a->items[i].item.data.json.data, a->items[i].item.data.json.len) };
 	recall->share_out(recall->history, &query, items, count, compared);
 	count = 0;
 	for (size_t i = a->first; i < a->first + a->count; i++)

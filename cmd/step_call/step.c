@@ -178,7 +178,7 @@ step_result_clear(struct step_result *result)
 	buffer_clear(&result->out);
 	result->status = STATUS_OK;
 	result->stop = result->closed = result->gone = false;
-	result->skipped = result->until = result->told = false;
+	result->skipped = result->until = result->told = result->asks = false;
 	result->error.code = ERROR_NONE;
 	result->report[0] = '\0';
 	result->report_message = 0;

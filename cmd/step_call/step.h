@@ -143,7 +143,8 @@ struct step_result {
 	struct error error;          /* that it failed with */
 	char ended[ID_SIZE];         /* event id of step.completed */
 	struct buffer out;           /* whole lines */
-	char report[1024];           /* one line for stderr, "" if there is nothing to say */
+	bool asks;                   /* the user is asked whether the call is a recorded one */
+	char report[2048];           /* one line for stderr, "" if there is nothing to say */
 	size_t report_message;       /* offset of the message, after the name of the item */
 };
 void step_result_clear(struct step_result *result);

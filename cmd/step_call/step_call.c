@@ -342,6 +342,7 @@ step_call_fill_result(const struct step_call *call, const struct event *complete
 	result->skipped = end->skipped != NULL;
 	result->until = end->until.yes;
 	result->told = end->told;
+	result->asks = end->error.code == ERROR_WAITING && r->compared[0] != '\0';
 	result->error = end->error;
 	memcpy(result->ended, completed->id, ID_SIZE);
 	if (end->skipped != NULL || end->passes_item) {

@@ -187,33 +187,44 @@ chain_edited(const struct recording *rec, uint32_t call)
 	return false;
 }
 
-/* Appends what a call does and its input. */
+/* Appends what a call does and its input, which is its own or the result of the call before it. */
 static void
 describe_call(const struct recording *rec, uint32_t call, struct buffer *does, struct buffer *input)
 {
 	const struct recorded_call *c = &rec->calls[call];
-	struct buffer line = BUFFER_INIT;
-	struct span payload;
+	struct buffer line = BUFFER_INIT, before = BUFFER_INIT;
+	struct span payload, given = SPAN_NONE;
 
 	if (event_load(history_source(rec->spec, c->source)->path, c->call->begin, &line, NULL) == 0) {
 		payload = span_member(span_of(line.data, line.len), KEY_PAYLOAD);
 		history_describe(does, payload);
-		payload = span_member(payload, KEY_INPUT);
-		buffer_append(input, payload.at, payload.len);
+		given = span_member(payload, KEY_INPUT);
 	}
+	if (given.at == NULL && c->links.input_from != NO_CALL) {
+		const struct place end = rec->calls[c->links.input_from].end;
+
+		if (end.len > 0 && event_load(history_source(rec->spec, end.source)->path,
+		    (struct event_place){ end.offset, end.len }, &before, NULL) == 0)
+			given = span_path(span_of(before.data, before.len), KEY_PAYLOAD, KEY_RESULT, NULL);
+	}
+	if (given.at != NULL)
+		buffer_append(input, given.at, given.len);
 	buffer_free(&line);
+	buffer_free(&before);
 }
 
 static size_t
 calls_alike(const struct recording *rec, uint32_t a, uint32_t b)
 {
 	struct buffer does[2] = { BUFFER_INIT, BUFFER_INIT }, input[2] = { BUFFER_INIT, BUFFER_INIT };
+	struct call_words words[2];
 	size_t alike;
 
 	describe_call(rec, a, &does[0], &input[0]);
 	describe_call(rec, b, &does[1], &input[1]);
-	alike = history_texts_alike(span_of(does[0].data, does[0].len), span_of(does[1].data, does[1].len)) +
-	    history_texts_alike(span_of(input[0].data, input[0].len), span_of(input[1].data, input[1].len));
+	for (int i = 0; i < 2; i++)
+		words[i] = (struct call_words){ span_of(does[i].data, does[i].len), span_of(input[i].data, input[i].len) };
+	alike = 2 * history_words_alike(&words[0], &words[1]);
 	for (int i = 0; i < 2; i++) {
 		buffer_free(&does[i]);
 		buffer_free(&input[i]);
@@ -448,7 +459,9 @@ are_same_askers(const struct recording *rec, const struct recorded_call *a, cons
 	const struct recorded_marks of_a = recording_marks(rec, a), of_b = recording_marks(rec, b);
 	uint64_t exact;
 
+	/* The words of a child run do not tell what it was given. */
 	return memcmp(a->key.guard, b->key.guard, DIGEST_BYTES) == 0 &&
+	    (!a->kind.child || strcmp(a->call->id, b->call->id) == 0) &&
 	    marks_recorded_identity(&of_a, &exact) == marks_recorded_identity(&of_b, &exact);
 }
 
@@ -488,7 +501,7 @@ find_asked(struct index *x)
 
 		if (rec->spec->mode == RECALL_REPLAY || c->kind.member)
 			continue;
-		x->asked[i] = c->status.asked || (c->links.claims != NO_CALL &&
+		x->asked[i] = c->status.asked || recording_child_answered(rec, i) || (c->links.claims != NO_CALL &&
 		    memcmp(rec->calls[c->links.claims].key.guard, c->key.guard, DIGEST_BYTES) != 0);
 		if (c->status.asked)
 			snprintf(x->asked_about[i], ID_SIZE, "%s", rec->marks.data + c->key.compared);
@@ -996,6 +1009,7 @@ history_summary_free(struct history_summary *summary)
 	free(summary->refused);
 	list_free(summary->named);
 	list_free(summary->redone);
+	list_free(summary->used);
 	list_free(summary->taken);
 	free(summary->programs);
 	free(summary->children);

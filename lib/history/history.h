@@ -154,7 +154,8 @@ struct history_refusal {
 
 struct history_summary {
 	int64_t calls;               /* records */
-	char **redone;               /* paths of --redo that name a call that had ended, of this run or of one inside it */
+	char **redone;               /* paths of --redo that make a call again which had ended, here or inside */
+	char **used;                 /* paths of --redo whose calls have succeeded, so that their results are used */
 	char **named;                /* paths in the answers that match something, and others: */
 	struct history_refusal *refused;
 	size_t refused_count;

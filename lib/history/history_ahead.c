@@ -11,6 +11,7 @@
 
 #include "base/invariant.h"
 #include "base/memory.h"
+#include "history/words.h"
 
 bool
 history_is_expected(const struct history *h, size_t i)
@@ -180,6 +181,104 @@ share_records(struct history *h, const struct recall_query *query, const struct 
 	return undecided;
 }
 
+/* A record and an item whose inputs have words in common. */
+struct left_pair {
+	size_t alike;
+	uint64_t distance;           /* between their positions in the stream */
+	size_t record, item;         /* in the lists */
+};
+
+static int
+compare_pairs(const void *a, const void *b)
+{
+	const struct left_pair *left = a, *right = b;
+
+	if (left->alike != right->alike)
+		return left->alike > right->alike ? -1 : 1;
+	if (left->distance != right->distance)
+		return left->distance < right->distance ? -1 : 1;
+	if (left->record != right->record)
+		return left->record < right->record ? -1 : 1;
+	return (left->item > right->item) - (left->item < right->item);
+}
+
+/* Reads the input of a record; it must be freed after the words. */
+static struct words
+read_input_words(struct history *h, const struct index_record *r, struct buffer *input)
+{
+	struct buffer does = BUFFER_INIT;
+	const bool read = history_read_words(h, &r->started, &r->input, &does, input);
+
+	buffer_free(&does);
+	return words_of(read ? span_of(input->data, input->len) : SPAN_NONE);
+}
+
+static struct left_pair *
+pair_by_words(struct history *h, const struct recall_item *items, size_t count, const struct left_record *left,
+    size_t left_count, const int64_t *compared, size_t *pairs)
+{
+	struct left_pair *list = memory_array(NULL, count * left_count + 1, sizeof *list);
+	struct words *words = memory_array(NULL, count + 1, sizeof *words);
+
+	*pairs = 0;
+	for (size_t n = 0; n < count; n++)
+		words[n] = words_of(items[n].input);
+	for (size_t l = 0; l < left_count; l++) {
+		const struct index_record *r = &h->records[left[l].i];
+		struct buffer input = BUFFER_INIT;
+		struct words recorded;
+
+		if (left[l].shared)
+			continue;
+		recorded = read_input_words(h, r, &input);
+		for (size_t n = 0; n < count; n++) {
+			struct words_alike alike;
+
+			if (compared[n] != RECALL_COMPARED_WITH_NONE)
+				continue;
+			alike = words_compare(&words[n], &recorded);
+			if (alike.shared > 0)
+				list[(*pairs)++] = (struct left_pair){ alike.shared * ALIKE_WHOLE / (alike.shared + alike.parts),
+					history_distance(items[n].item, r->item), l, n };
+		}
+		words_free(&recorded);
+		buffer_free(&input);
+	}
+	for (size_t n = 0; n < count; n++)
+		words_free(&words[n]);
+	free(words);
+	return list;
+}
+
+/* Assigns records to items whose inputs have the most words in common: an item that has a time too has another
+ * input in each attempt. All of them were given the same words around those that tell them apart, so the best pair
+ * comes first. Nothing is assigned if there are too many to be compared. */
+static void
+share_by_words(struct history *h, const struct recall_query *query, const struct recall_item *items, size_t count,
+    struct left_record *left, size_t left_count, int64_t *compared)
+{
+	struct left_pair *list;
+	size_t pairs;
+
+	if (count > DEFINITIONS_MOST || left_count > DEFINITIONS_MOST)
+		return;
+	list = pair_by_words(h, items, count, left, left_count, compared, &pairs);
+	if (pairs > 1)
+		qsort(list, pairs, sizeof *list, compare_pairs);
+	for (size_t i = 0; i < pairs; i++) {
+		const struct left_pair *pair = &list[i];
+		struct recall_query at = *query;
+
+		at.item = items[pair->item].item;
+		if (left[pair->record].shared || compared[pair->item] != RECALL_COMPARED_WITH_NONE ||
+		    !is_left_over(h, left[pair->record].i, &at))
+			continue;
+		compared[pair->item] = (int64_t)left[pair->record].i + 1;
+		left[pair->record].shared = true;
+	}
+	free(list);
+}
+
 void
 history_share_out(void *history, const struct recall_query *query, const struct recall_item *items,
     size_t count, int64_t *compared)
@@ -194,9 +293,10 @@ history_share_out(void *history, const struct recall_query *query, const struct 
 		compared[i] = RECALL_COMPARED_WITH_NONE;
 	history_keys(h, query, key, NULL);
 	left = sort_left(h, key, query, &left_count);
-	/* First assign records to items with the same input, then the remaining ones to items with
-	 * other inputs. */
+	/* First assign records to items with the same input, then to those with a similar one, then
+	 * the remaining ones. */
 	share_records(h, query, items, count, left, left_count, false, compared);
+	share_by_words(h, query, items, count, left, left_count, compared);
 	undecided = share_records(h, query, items, count, left, left_count, true, compared);
 	free(left);
 	INVARIANT(shares_hold(h, compared, count));

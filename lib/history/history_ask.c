@@ -108,26 +108,40 @@ history_add_answers(const struct history *h, const struct index_record *record, 
 	free(path);
 }
 
+/* The answers are printed whole; of a long reason the beginning is. */
+static void
+refuse_with(struct error *err, const char *call, const struct buffer *reason, const struct buffer *answers)
+{
+	const size_t room = sizeof err->message - sizeof "…";
+	size_t len = reason->len;
+
+	if (answers->len < room && len > room - answers->len)
+		len = utf8_whole(reason->data, room - answers->len);
+	error_set(err, ERROR_WAITING, call, "%.*s%s%s", (int)len, buffer_string(reason), len < reason->len ? "…" : "",
+	    buffer_string(answers));
+}
+
 int
 history_refuse_changed(struct history *h, const struct index_record *record,
     const struct recall_query *query, struct recalled *r, struct error *err)
 {
 	const char *call = history_text(h, record->call);
-	struct buffer text = BUFFER_INIT;
+	struct buffer text = BUFFER_INIT, answers = BUFFER_INIT;
 	int failed = history_changed(h, record, query, &text, err);
 
 	if (failed == 0 && h->head->mode == RECALL_REPLAY) {
 		error_set(err, ERROR_DIVERGENCE, call, "%s", buffer_string(&text));
 	} else if (failed == 0) {
-		buffer_format(&text, ", and it %s before%s",
+		buffer_format(&answers, ", and it %s before%s",
 		    !record->changed && !record->began && !record->child ? "has been paid for" :
 		    record->maybe || record->child ? "may have changed something" : "has changed something",
 		    record->tools_doubtful ? ", all of which would be made again" : "");
-		history_add_answers(h, record, history_prefix(h), call, query, "", &text);
-		error_set(err, ERROR_WAITING, call, "%s", buffer_string(&text));
+		history_add_answers(h, record, history_prefix(h), call, query, "", &answers);
+		refuse_with(err, call, &text, &answers);
 		memcpy(r->compared, record->root, ID_SIZE);
 	}
 	buffer_free(&text);
+	buffer_free(&answers);
 	return -1;
 }
 

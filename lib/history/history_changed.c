@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "base/text.h"
+#include "history/words.h"
 #include "io/file.h"
 #include "proc/environment.h"
 #include "transcript/event_keys.h"
@@ -108,6 +110,90 @@ history_alike(struct history *h, const struct index_record *record, const struct
 	recalled_event_free(&started);
 	buffer_free(&recorded);
 	return alike;
+}
+
+bool
+history_read_words(struct history *h, const struct place *started, const struct place *input, struct buffer *does,
+    struct buffer *given)
+{
+	struct recalled_event event = { .turn = -1 }, before = { .turn = -1 };
+	struct span recorded;
+	const bool read = history_line(h, started, &event, NULL) == 0 && history_line(h, input, &before, NULL) == 0;
+
+	if (read) {
+		history_describe(does, event.view.payload);
+		recorded = span_member(event.view.payload, KEY_INPUT);
+		if (recorded.at == NULL && before.line.len > 0)
+			recorded = span_member(before.view.payload, KEY_RESULT);
+		if (recorded.at != NULL)
+			buffer_append(given, recorded.at, recorded.len);
+	}
+	recalled_event_free(&event);
+	recalled_event_free(&before);
+	return read;
+}
+
+static void
+add_alike(struct span a, struct span b, struct words_alike *all)
+{
+	struct words words = words_of(a), others = words_of(b);
+	const struct words_alike alike = words_compare(&words, &others);
+
+	all->shared += alike.shared;
+	all->parts += alike.parts;
+	words_free(&words);
+	words_free(&others);
+}
+
+size_t
+history_words_alike(const struct call_words *a, const struct call_words *b)
+{
+	struct words_alike all = { 0, 0 };
+
+	add_alike(a->does, b->does, &all);
+	add_alike(a->input, b->input, &all);
+	return all.parts == 0 ? ALIKE_WHOLE : all.shared * (ALIKE_WHOLE / 2) / (all.shared + all.parts);
+}
+
+size_t
+history_has_words_of(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	struct buffer does = BUFFER_INIT, input = BUFFER_INIT;
+	const char *now = query->definition != NULL ? query->definition : "";
+	size_t alike = 0;
+
+	if (history_read_words(h, &record->started, &record->input, &does, &input))
+		alike = history_words_alike(&(struct call_words){ span_of(now, strlen(now)), query->input },
+		    &(struct call_words){ span_of(does.data, does.len), span_of(input.data, input.len) });
+	buffer_free(&does);
+	buffer_free(&input);
+	return alike;
+}
+
+static bool
+differ_by_chance(struct span a, struct span b, bool *any)
+{
+	struct words words = words_of(a), others = words_of(b);
+	const bool chance = words_differ_by_chance(&words, &others, any);
+
+	words_free(&words);
+	words_free(&others);
+	return chance;
+}
+
+bool
+history_differs_by_chance(struct history *h, const struct index_record *record, const struct recall_query *query)
+{
+	struct buffer does = BUFFER_INIT, input = BUFFER_INIT;
+	const char *now = query->definition != NULL ? query->definition : "";
+	bool any = false, chance;
+
+	chance = history_read_words(h, &record->started, &record->input, &does, &input) &&
+	    differ_by_chance(span_of(now, strlen(now)), span_of(does.data, does.len), &any) &&
+	    differ_by_chance(query->input, span_of(input.data, input.len), &any);
+	buffer_free(&does);
+	buffer_free(&input);
+	return chance && any;
 }
 
 /* Appends a text without quotes and backslashes, and with one space for each run of white space. */
@@ -212,6 +298,22 @@ add_definition(struct buffer *out, const char *now, struct span payload)
 	buffer_free(&recorded);
 }
 
+/* Appends the value of a variable and the recorded one, if both are known; takes the name. */
+static void
+add_values(struct buffer *text, char *name, const struct recorded_marks *recorded, const struct call_marks *marks)
+{
+	struct buffer then = BUFFER_INIT;
+	const char *now = NULL;
+
+	for (size_t i = 0; i < marks->count; i++)
+		if (strcmp(marks->list[i].name, name) == 0)
+			now = marks->list[i].shown;
+	if (now != NULL && marks_shown(span_member(span_of(recorded->variables, strlen(recorded->variables)), name), &then))
+		buffer_format(text, ": it is %s, the recorded one %s", now, buffer_string(&then));
+	buffer_free(&then);
+	free(name);
+}
+
 static void
 add_variables(struct buffer *text, struct recorded_marks recorded,
     const struct recall_query *query)
@@ -229,6 +331,7 @@ add_variables(struct buffer *text, struct recorded_marks recorded,
 				buffer_format(text, "%s%.*s has another value", text->len > 0 ? "; " : "", (int)len, name);
 				if (environment_name_valid(name, len))
 					buffer_format(text, " (--ignore-env %.*s if no call depends on it)", (int)len, name);
+				add_values(text, memory_copy(name, len), &recorded, query->marks);
 			}
 	}
 	buffer_free(&names);

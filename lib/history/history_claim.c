@@ -635,7 +635,8 @@ find_like_child(struct history *h, const unsigned char *key, const unsigned char
 		size_t alike;
 
 		count++;
-		if (!r->child || r->named || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER)
+		/* A call with the text that the file has may still come, but this one has it: its input is another. */
+		if (!r->child || (r->named && memcmp(r->guard, guard, DIGEST_BYTES) != 0) || !history_unused_by_any(r) || history_likeness(h, r, query) == ANOTHER)
 			continue;
 		looked++;
 		alike = history_alike(h, r, query);
@@ -745,6 +746,30 @@ claim_answered(struct history *h, const unsigned char *key, const unsigned char 
 	    history_refuse_asked_again(h, record, query, r, err);
 }
 
+/* The name of the call is new, and its words are those of another's record but for a time or an id: the user decides. */
+static int
+claim_renumbered(struct history *h, const unsigned char *key, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	struct index_record *record;
+	int status;
+
+	if (h->head->mode != RECALL_RESUME || history_has_no_marks(query))
+		return 0;
+	do {
+		record = history_find_renumbered(h, key, query);
+		if (record == NULL)
+			return 0;
+		if (leave_to_own(h, guard, record, query, history_difference(h, record, query, NULL), true))
+			continue;
+		if (!history_is_decided(h, record, guard, query))
+			return history_refuse_changed(h, record, query, r, err);
+	} while (!history_lend(h, record));
+	r->lent = true;
+	status = history_fill_recalled(h, record, r, err);
+	return status == 1 ? use_decided(record, r) : status;
+}
+
 /* The user has said that the call, which has asked, is new: an answer about another call is no answer for it, so
  * only what has done the same is considered, as far as it is decided. */
 static int
@@ -770,6 +795,8 @@ claim_unmatched(struct history *h, const unsigned char *key, const unsigned char
 		status = claim_elsewhere(h, guard, query, false, r, err);
 	if (status == 0)
 		status = claim_unrecorded(h, guard, query, r, err);
+	if (status == 0)
+		status = claim_renumbered(h, key, guard, query, r, err);
 	if (status == 0)
 		status = claim_edited_text(h, key, guard, query, r, err);
 	if (status == 0)
@@ -849,6 +876,13 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 	} while (same.record != NULL && !(same.alike && !history_is_decided(h, same.record, guard, query)) &&
 	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
+	/* Its input is not known, and the user has said that the call is another one. */
+	if (record != NULL && record->child && query->given && same.fit <= 0 && h->head->mode == RECALL_RESUME &&
+	    record->decided == RECALL_UNDECIDED && history_kept_nothing(h, record) &&
+	    history_is_new(h, key, guard, query, history_find_question(h, guard, query))) {
+		atomic_store(&record->mark, MARK_FREE);
+		record = NULL;
+	}
 	if (record != NULL && !same.alike && history_is_harmless(h, record) && done_elsewhere(h, key, guard, query)) {
 		atomic_store(&record->mark, MARK_FREE);
 		failed = record;

@@ -40,6 +40,9 @@ struct index_record *history_find_differing(struct history *h, const unsigned ch
  * then only a call whose name is new is considered. */
 struct index_record *history_find_moved(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query);
+/* Finds the free record of an effect of another name that has the words of a call whose name is new, but for times, ids
+ * or new paths: where calls are numbered (pay1, pay2), an item in front gives all of them other names. */
+struct index_record *history_find_renumbered(struct history *h, const unsigned char *key, const struct recall_query *query);
 /* Finds the free record of this key with which a call of another guard is compared. For a resume
  * only records count that began to change something. */
 struct index_record *history_find_changed(struct history *h, const unsigned char *key, const unsigned char *guard,
@@ -59,7 +62,7 @@ const struct index_record *history_find_root(const struct history *h, const char
 bool history_has_names_of(const struct history *h, const struct index_record *r, const struct recall_query *query);
 /* Whether a resumed call ended without any result, so that it is made again without asking. */
 bool history_is_harmless(const struct history *h, const struct index_record *r);
-/* Whether it is a child run that succeeded and kept no transcript (--no-transcript): it cannot go on with another
+/* Whether it is a child run that kept no transcript (--no-transcript): it cannot go on with another
  * input, so a call with another input is another call, or was edited. */
 bool history_kept_nothing(struct history *h, const struct index_record *r);
 /* Whether it has answers of models. */

@@ -74,7 +74,7 @@ history_kept_nothing(struct history *h, const struct index_record *r)
 	struct recalled_event started = { .turn = -1 };
 	bool nothing = false;
 
-	if (r->child && r->end == RECALL_SUCCEEDED && history_line(h, &r->started, &started, NULL) == 0)
+	if (r->child && history_line(h, &r->started, &started, NULL) == 0)
 		nothing = span_true(span_member(started.view.payload, KEY_NO_TRANSCRIPT));
 	recalled_event_free(&started);
 	return nothing;
@@ -91,7 +91,8 @@ history_consider_record(struct history *h, struct same *same, struct index_recor
 	    marks_same_paths(query->marks, &marks, NULL);
 	const int fit = record_fit(h, r, query);
 
-	if (fit < 0 && history_kept_nothing(h, r))
+	/* Of one that was killed the input is not known either: it was perhaps that of the call in its place. */
+	if ((fit < 0 || (fit == 0 && query->given && r->occurrence != query->occurrence)) && history_kept_nothing(h, r))
 		return;
 	if (is_exact && !same->exact && same->record != NULL) {
 		*same = (struct same){ r, true, false, NULL, fit };
@@ -420,6 +421,27 @@ history_find_moved(struct history *h, const unsigned char *key, const unsigned c
 	return found;
 }
 
+struct index_record *
+history_find_renumbered(struct history *h, const unsigned char *key, const struct recall_query *query)
+{
+	struct index_record *found = NULL;
+	size_t looked = 0;
+
+	if (!query->effects || query->member || history_same_key(h, history_bound(h, key, NULL), key))
+		return NULL;
+	for (size_t i = 0; i < h->head->records && looked < DEFINITIONS_MOST; i++) {
+		struct index_record *r = &h->records[i];
+
+		if (!r->changed || r->child || history_is_used(h, r, query) || !history_nearer(r, found, query) ||
+		    history_likeness(h, r, query) == ANOTHER)
+			continue;
+		looked++;
+		if (history_differs_by_chance(h, r, query))
+			found = r;
+	}
+	return found;
+}
+
 /* Whether a call with other words may be compared with the record. If the record's command made
  * other calls and changed nothing itself, it may be compared even after another call has taken its
  * place: those inner calls are compared one by one. */
@@ -464,11 +486,11 @@ history_find_changed(struct history *h, const unsigned char *key, const unsigned
 		like = history_likeness(h, r, query);
 		if ((like == ANOTHER && !only) || (like != LIKE && memcmp(r->guard, guard, DIGEST_BYTES) == 0))
 			continue;
-		/* If many calls share a command that was edited, each is equally similar to its own
-		 * record. */
+		/* If many calls share a command that was edited, or an input that has a time, each has
+		 * the most words of its own record. */
 		text = 0;
-		if (h->head->mode == RECALL_RESUME && r->definition != definition && looked++ < DEFINITIONS_MOST)
-			text = history_alike(h, r, query);
+		if (h->head->mode == RECALL_RESUME && memcmp(r->guard, guard, DIGEST_BYTES) != 0 && looked++ < DEFINITIONS_MOST)
+			text = history_has_words_of(h, r, query);
 		if (h->head->mode == RECALL_RESUME) {
 			/* Records with another guard too: prefer a call in the same place with the
 			 * same variables. */

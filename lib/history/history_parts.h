@@ -297,6 +297,20 @@ void history_describe(struct buffer *out, struct span payload);
  * blanks do not matter. programs: or a program that it ran, as that is now. */
 bool history_text_contains(struct history *h, const struct index_record *record, const char *name,
     const char *command, bool programs);
+/* What a call does, and what it was given. */
+struct call_words {
+	struct span does, input;
+};
+/* Reads them of a recorded call: its start, and the line whose result is its input, if that is not in the start
+ * (len 0). False: they cannot be read. */
+bool history_read_words(struct history *h, const struct place *started, const struct place *input, struct buffer *does,
+    struct buffer *given);
+/* How many words two calls have in common: ALIKE_WHOLE if all; else at most half of that. */
+size_t history_words_alike(const struct call_words *a, const struct call_words *b);
+/* The same of a record and a call. */
+size_t history_has_words_of(struct history *h, const struct index_record *record, const struct recall_query *query);
+/* Whether a record and a call have the same words but for times, ids or new paths. */
+bool history_differs_by_chance(struct history *h, const struct index_record *record, const struct recall_query *query);
 /* How similar two texts are, as history_alike() returns it. */
 size_t history_texts_alike(struct span a, struct span b);
 /* How much of what the call and the record do is the same, at the beginning and at the end: ALIKE_WHOLE if

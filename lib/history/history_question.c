@@ -10,20 +10,20 @@
  */
 #include "history/history_claim.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "history/words.h"
 #include "transcript/event_keys.h"
 
-/* Where two calls differ, sorted: 2i+1 is word i, 2i the place before it. */
+/* Where two calls differ, sorted: places of words_differ(), */
 struct differences {
 	uint64_t *list;
 	size_t count;
 };
-#define IN_INPUT (UINT64_C(1) << 40)      /* added to places in the input; */
+#define IN_INPUT (UINT64_C(1) << 40)      /* to which this is added in the input; */
 #define OF_DEFINITION (UINT64_C(1) << 41) /* the definition differs, and its description does not; */
 #define OF_INPUT (OF_DEFINITION + 1)      /* the same of the input; */
 #define VARIABLE (UINT64_C(1) << 42)      /* added to the digest of a variable's name */
@@ -63,60 +63,40 @@ differences_contain(const struct differences *all, const struct differences *som
 	return true;
 }
 
-/* The length of the word at the beginning of a text: letters, or a number with what joins its parts
- * (2026-11-30T08:15, 1.5), or one other byte. */
-static size_t
-word_length(const char *at, size_t most)
-{
-	size_t len = 1;
+struct adding {
+	struct differences *differences;
+	uint64_t base;
+};
 
-	if (isdigit((unsigned char)*at)) {
-		while (len < most && (isdigit((unsigned char)at[len]) || (len + 1 < most &&
-		    strchr("-:.,T", at[len]) != NULL && isdigit((unsigned char)at[len + 1]))))
-			len++;
-	} else if (isalpha((unsigned char)*at) || (unsigned char)*at >= 0x80) {
-		while (len < most && (isalpha((unsigned char)at[len]) || (unsigned char)at[len] >= 0x80))
-			len++;
-	}
-	return len;
+static void
+add_place(void *context, uint64_t place)
+{
+	const struct adding *to = context;
+
+	add_difference(to->differences, to->base + place);
 }
 
-static struct span *
-split_words(const struct buffer *text, size_t *count)
-{
-	struct span *words = memory_array(NULL, text->len + 1, sizeof *words);
-
-	*count = 0;
-	for (size_t i = 0; i < text->len;) {
-		size_t len = word_length(text->data + i, text->len - i);
-
-		if (!isspace((unsigned char)text->data[i]))
-			words[(*count)++] = span_of(text->data + i, len);
-		i += len;
-	}
-	return words;
-}
-
-/* Adds where a differs from b. If they have another number of words: all between what is the same
- * at the beginning and at the end. */
+/* Adds where a differs from b. */
 static void
 add_words(struct differences *d, const struct buffer *a, const struct buffer *b, uint64_t base)
 {
-	size_t count, other, most, before = 0, behind = 0;
-	struct span *words = split_words(a, &count), *others = split_words(b, &other);
+	struct words words = words_of(span_of(a->data, a->len)), others = words_of(span_of(b->data, b->len));
 
-	most = count < other ? count : other;
-	while (before < most && span_same(words[before], others[before]))
-		before++;
-	while (behind < most - before && span_same(words[count - 1 - behind], others[other - 1 - behind]))
-		behind++;
-	for (size_t i = before; count == other && i < count - behind; i++)
-		if (!span_same(words[i], others[i]))
-			add_difference(d, base + 2 * i + 1);
-	for (size_t i = 2 * before; count != other && i <= 2 * (count - behind); i++)
-		add_difference(d, base + i);
-	free(words);
-	free(others);
+	words_differ(&words, &others, add_place, &(struct adding){ d, base });
+	words_free(&words);
+	words_free(&others);
+}
+
+static bool
+text_has_of_third(const struct buffer *a, const struct buffer *b, const struct buffer *c)
+{
+	struct words words[] = { words_of(span_of(a->data, a->len)), words_of(span_of(b->data, b->len)),
+		words_of(span_of(c->data, c->len)) };
+	const bool has = words_have_of_third(&words[0], &words[1], &words[2]);
+
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		words_free(&words[i]);
+	return has;
 }
 
 /* Where a differs from b; names: the marks in which they do, each with a newline. */
@@ -145,26 +125,6 @@ find_differences(const struct described *a, const struct described *b, const cha
 	if (d.count > 1)
 		qsort(d.list, d.count, sizeof *d.list, compare_numbers);
 	return d;
-}
-
-/* Reads what a recorded call does; its input is its own, or the result of the call before it. */
-static bool
-describe_recorded(struct history *h, const struct index_words *w, struct described *d)
-{
-	struct recalled_event event = { .turn = -1 }, before = { .turn = -1 };
-	struct span given;
-	bool read = history_line(h, &w->started, &event, NULL) == 0 && history_line(h, &w->input, &before, NULL) == 0;
-
-	if (read) {
-		history_describe(&d->does, event.view.payload);
-		given = span_member(event.view.payload, KEY_INPUT);
-		if (given.at == NULL && before.line.len > 0)
-			given = span_member(before.view.payload, KEY_RESULT);
-		buffer_append(&d->input, given.at, given.len);
-	}
-	recalled_event_free(&event);
-	recalled_event_free(&before);
-	return read;
 }
 
 static void
@@ -199,7 +159,7 @@ differs_as_asked(struct history *h, const struct index_question *q, const struct
 	struct buffer marks = BUFFER_INIT, own = BUFFER_INIT;
 	bool as_asked;
 
-	if (q->recorded.started.len == 0 || !describe_recorded(h, &q->recorded, &recorded))
+	if (q->recorded.started.len == 0 || !history_read_words(h, &q->recorded.started, &q->recorded.input, &recorded.does, &recorded.input))
 		return false;
 	history_add_differing(&marks, &a, &b);
 	if (strcmp(a.directory, b.directory) != 0)
@@ -230,7 +190,7 @@ compare_question(struct history *h, const struct index_question *q, const struct
 	*c = (struct compared){ .question = q };
 	if (!history_has_no_marks(query))
 		marks_difference(query->marks, &marks, &names);
-	if (describe_recorded(h, &q->words, &asked)) {
+	if (history_read_words(h, &q->words.started, &q->words.input, &asked.does, &asked.input)) {
 		c->differences = find_differences(call, &asked, buffer_string(&names));
 		c->asker = differs_as_asked(h, q, &asked, call, buffer_string(&names), query);
 	}
@@ -249,6 +209,63 @@ is_nearest(const struct compared *list, size_t count, const struct compared *c)
 		nearest = &list[i] == c || (differences_contain(&list[i].differences, &c->differences) &&
 		    (list[i].asker || list[i].differences.count > c->differences.count));
 	return nearest;
+}
+
+/* Whether a call has the words or variables of a recorded one, or of one that has asked, where it differs from
+ * another one: then it is of that item. */
+static bool
+has_words_of(struct history *h, const struct described *call, const struct recall_query *query,
+    const struct index_question *q, const struct described *asked, const struct index_words *other)
+{
+	const struct recorded_marks marks = words_marks(h, &q->words), others = words_marks(h, other);
+	struct described d = { BUFFER_INIT, BUFFER_INIT, 0, 0 };
+	struct buffer names = BUFFER_INIT, from = BUFFER_INIT;
+	const char *rest, *name;
+	bool has = false;
+	size_t len;
+
+	if (!history_read_words(h, &other->started, &other->input, &d.does, &d.input))
+		return false;
+	has = text_has_of_third(&call->does, &asked->does, &d.does) || text_has_of_third(&call->input, &asked->input, &d.input);
+	if (!history_has_no_marks(query) && marks_difference(query->marks, &marks, &names) > 0 &&
+	    marks_difference(query->marks, &others, &from) >= 0)
+		for (rest = buffer_string(&names); !has && (name = text_part(&rest, '\n', &len)) != NULL;) {
+			char *one = memory_copy(name, len);
+
+			has = len > 0 && (strcmp(one, MARKS_DIRECTORY) == 0 || marks_have(&others, one)) &&
+			    !text_has_part(buffer_string(&from), '\n', one, len);
+			free(one);
+		}
+	buffer_free(&names);
+	buffer_free(&from);
+	described_free(&d);
+	return has;
+}
+
+/* Whether the call is of an item that has a record, or has asked, itself, and so is not the one that asked. */
+static bool
+is_of_another_item(struct history *h, const struct described *call, const struct recall_query *query,
+    const struct index_question *q)
+{
+	struct described asked = { BUFFER_INIT, BUFFER_INIT, 0, 0 };
+	unsigned char key[DIGEST_BYTES];
+	bool another = false;
+	size_t looked = 0;
+
+	if (!history_read_words(h, &q->words.started, &q->words.input, &asked.does, &asked.input))
+		return false;
+	history_keys(h, query, key, NULL);
+	for (size_t i = history_bound(h, key, NULL); !another && history_same_key(h, i, key) && looked++ < DEFINITIONS_MOST; i++) {
+		const struct index_record *r = &h->records[i];
+
+		another = has_words_of(h, call, query, q, &asked, &(struct index_words){ .started = r->started, .input = r->input,
+			.start = r->start, .directory = r->directory, .variables = r->variables });
+	}
+	for (uint64_t i = 0; !another && i < h->head->questions && looked++ < DEFINITIONS_MOST; i++)
+		another = &h->questions[i] != q && h->questions[i].step == q->step && h->questions[i].latest &&
+		    has_words_of(h, call, query, q, &asked, &h->questions[i].words);
+	described_free(&asked);
+	return another;
 }
 
 /* Whether a is to be chosen rather than b, if the call may have asked both: its position is the call's; then,
@@ -314,6 +331,14 @@ history_answer_is_of_another(const struct history *h, const struct index_record 
 	return false;
 }
 
+/* A child run with an input is told from others of its words by its position alone; what was made since then has not
+ * asked. */
+static bool
+may_have_asked(const struct history *h, const struct index_question *q, const char *call, const struct recall_query *query)
+{
+	return !query->child || !query->given || (q->latest && strcmp(history_text(h, q->call), call) == 0);
+}
+
 static const struct index_question *
 find_changed_question(struct history *h, uint64_t step, const char *call_id, const struct recall_query *query)
 {
@@ -326,10 +351,12 @@ find_changed_question(struct history *h, uint64_t step, const char *call_id, con
 	buffer_text(&call.does, query->definition != NULL ? query->definition : "");
 	buffer_append(&call.input, query->input.at, query->input.len);
 	for (uint64_t i = 0; i < h->head->questions; i++)
-		if (h->questions[i].step == step && h->questions[i].latest && !is_void(h, &h->questions[i], query))
+		if (h->questions[i].step == step && h->questions[i].latest && may_have_asked(h, &h->questions[i], call_id, query) &&
+		    !is_void(h, &h->questions[i], query))
 			compare_question(h, &h->questions[i], &call, query, &list[count++]);
 	for (size_t i = 0; i < count; i++)
-		if (is_nearest(list, count, &list[i]) && is_preferred(h, list[i].question, found, call_id))
+		if (is_nearest(list, count, &list[i]) && is_preferred(h, list[i].question, found, call_id) &&
+		    !is_of_another_item(h, &call, query, list[i].question))
 			found = list[i].question;
 	for (size_t i = 0; i < count; i++)
 		free(list[i].differences.list);
@@ -351,7 +378,7 @@ history_find_question(struct history *h, const unsigned char *guard, const struc
 		const struct index_question *q = &h->questions[i];
 
 		any |= q->step == step;
-		if (q->step == step && is_exact(h, q, guard, query) && !is_void(h, q, query) &&
+		if (q->step == step && may_have_asked(h, q, call, query) && is_exact(h, q, guard, query) && !is_void(h, q, query) &&
 		    is_preferred(h, q, found, call))
 			found = q;
 	}

@@ -18,6 +18,7 @@
 
 #define EXCERPT 40  /* bytes shown from where two texts begin to differ */
 #define BEFORE 12   /* and before that */
+#define BEGINNING 24 /* and of the beginning, if that is further away */
 
 static bool
 is_fidelity(const struct recalled_event *e, const char *fidelity)
@@ -336,18 +337,23 @@ made_again(const struct recalled *r, size_t i)
 	return again;
 }
 
-/* The part of a text around byte `at`, in quotes, with dots where text was cut off. */
+/* The beginning of a text, which tells which call it is, and the part around byte `at`; in quotes, with dots where text
+ * was cut off. */
 static void
 add_excerpt(struct buffer *out, struct span text, size_t at)
 {
-	size_t from = at > BEFORE ? at - BEFORE : 0, len;
+	size_t from = at > BEGINNING + 2 * BEFORE ? at - BEFORE : 0, len;
 
 	while (from > 0 && ((unsigned char)text.at[from] & 0xC0) == 0x80)
 		from--;
-	len = text.len - from > EXCERPT + BEFORE ? EXCERPT + BEFORE : text.len - from;
+	len = at - from + EXCERPT < text.len - from ? at - from + EXCERPT : text.len - from;
 	len = utf8_whole(text.at + from, len);
 	INVARIANT(from <= at && from + len <= text.len);
-	buffer_text(out, from > 0 ? "'…" : "'");
+	buffer_byte(out, '\'');
+	if (from > 0) {
+		text_visible(out, text.at, utf8_whole(text.at, BEGINNING), 0);
+		buffer_text(out, "…");
+	}
 	text_visible(out, text.at + from, len, 0);
 	buffer_text(out, from + len < text.len ? "…'" : "'");
 }

@@ -182,6 +182,7 @@ struct recall_query {
 	/* Of a child run: whether its input, which input_sha256 does not cover, is the recorded
 	 * one: > 0; is not: < 0; 0: unknown. given: what the call's end says of that. NULL: not compared. */
 	int (*fits)(void *context, const char *child_run_id, struct span given);
+	bool given;                  /* it has an input, which is perhaps not to be compared */
 	bool child;                  /* it is a child run, */
 	bool text;                   /* which runs a text, that may have been edited */
 	void *fits_context;
@@ -195,6 +196,7 @@ const char *recall_root(const char *enclosing);
 struct recall_item {
 	int64_t item;
 	const char *input_sha256;    /* of the call's input */
+	struct span input;           /* JSON */
 };
 
 struct recall {
@@ -217,7 +219,7 @@ struct recall {
 	 * which is to come; false: there is none. share_out: all that is to come is expected, but
 	 * for the calls of these count items, in order: says for each which of the records that
 	 * are left over it is compared with (query.compared): one that was given the same, then
-	 * the nearest. */
+	 * one whose input has the most words of its own, then the nearest. */
 	bool (*left_over)(void *history, const struct recall_query *query);
 	bool (*expect)(void *history, const struct recall_query *query);
 	void (*share_out)(void *history, const struct recall_query *query,

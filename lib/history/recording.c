@@ -353,7 +353,7 @@ recording_named_before(const struct recording *rec, char *const *paths)
 		named[i] = NO_CALL;
 		if (strchr(call, ':') != NULL && map_get(&rec->calls_by_id, call, strlen(call)) == NULL)
 			for (uint32_t c = rec->call_count; named[i] == NO_CALL && c-- > 0;)
-				if (!rec->calls[c].status.idle && path_names(call, rec->calls[c].call))
+				if (!rec->calls[c].status.idle && names_call(call, &rec->calls[c]))
 					named[i] = recording_latest(rec, c);
 		free(call);
 	}
@@ -564,13 +564,35 @@ recording_refuse_kept(const struct recording *rec, uint32_t call, uint32_t by, e
 	free(kept);
 }
 
+/* Whether another call has asked whether it is this one, in any attempt: an answer may be for that one. */
+static bool
+was_asked_about(const struct recording *rec, uint32_t call)
+{
+	char root[ID_SIZE];
+
+	model_call_event_id(rec->calls[rec->calls[call].links.root].call, root);
+	for (uint32_t i = 0; rec->seen.asked && i < rec->call_count; i++)
+		if (strcmp(rec->marks.data + rec->calls[i].key.compared, root) == 0)
+			return true;
+	return false;
+}
+
+/* Whether it succeeded, and no call has asked whether it is this one: if a call has its words, the result is used. */
+static bool
+is_used_whatever(const struct recording *rec, uint32_t call)
+{
+	return rec->calls[call].status.state == RECALL_SUCCEEDED && !recording_doubtful(rec, call) &&
+	    !recording_tools_doubtful(rec, call) && !was_asked_about(rec, call) && !recording_dropped(rec, call, true);
+}
+
 /* Whether a PATH of --redo, --skip or --new names a call to which the option applies; 2: one that is to be made
- * again in a call that had ended. -1: the PATH is wrong, whatever child runs have. */
+ * again in a call that had ended; 3: the calls of a PATH of --redo have succeeded. -1: the PATH is wrong, whatever
+ * child runs have. */
 static int
 check_path(const struct recording *rec, const char *option, const char *path, struct error *err)
 {
 	const char *prefix = rec->spec->prefix != NULL ? rec->spec->prefix : "";
-	bool found = false, decidable = false, kept = false, redone = false;
+	bool found = false, decidable = false, kept = false, redone = false, used = strcmp(option, "--redo") == 0;
 	uint32_t asked = NO_CALL, by;
 	enum kept_by why;
 
@@ -598,12 +620,13 @@ check_path(const struct recording *rec, const char *option, const char *path, st
 			redone = true;
 		}
 		found = true;
+		used = used && is_used_whatever(rec, call);
 		decidable |= strcmp(option, "--new") == 0 || is_decidable(rec, call);
 		if (rec->calls[call].status.asked)
 			asked = call;
 	}
 	if (decidable || (found && asked == NO_CALL))
-		return refuse_ambiguous(rec, option, path, err) != 0 ? -1 : redone ? 2 : 1;
+		return refuse_ambiguous(rec, option, path, err) != 0 ? -1 : redone ? 2 : used ? 3 : 1;
 	if (asked != NO_CALL)
 		refuse_asked(rec, option, path, asked, err);
 	else if (kept)
@@ -643,6 +666,8 @@ check_paths(const struct recording *rec, const char *option, char *const *paths,
 		}
 		if (named == 2)
 			list_add(&summary->redone, *paths);
+		if (named == 3)
+			list_add(&summary->used, *paths);
 		if (named > 0) {
 			list_add(&summary->named, *paths);
 			continue;
@@ -686,19 +711,6 @@ recording_check_paths(const struct recording *rec, struct history_summary *summa
 }
 
 /* ---- calls that are made again although what they are in has ended ---- */
-
-/* Whether another call has asked whether it is this one, in any attempt: an answer may be for that one. */
-static bool
-was_asked_about(const struct recording *rec, uint32_t call)
-{
-	char root[ID_SIZE];
-
-	model_call_event_id(rec->calls[rec->calls[call].links.root].call, root);
-	for (uint32_t i = 0; rec->seen.asked && i < rec->call_count; i++)
-		if (strcmp(rec->marks.data + rec->calls[i].key.compared, root) == 0)
-			return true;
-	return false;
-}
 
 bool
 recording_redone(const struct recording *rec, uint32_t call)

@@ -450,7 +450,7 @@ archive() { awf-ctl prune --archive 'tar -C "$AWF_STORAGE" -cf "kept/$AWF_ARCHIV
 	run -0 --separate-stderr awf-ctl prune --max-count 0 -v \
 		--archive 'cat; echo "$0|$AWF_STORAGE|$AWF_ARCHIVE_RUN|$AWF_ARCHIVE_NAME|$PWD|$*"; cd "$AWF_STORAGE" && ls -d -- "$@" >/dev/null' <"$ROOT/README.md"
 	same "${#lines[@]}" 1
-	same "$stderr" "awf-ctl|$AWF_STORAGE|$(cat 1)|späte Schicht|$PWD|transcripts/$(cat 1).jsonl"
+	same "$stderr" "awf-ctl|$AWF_STORAGE|$(cat 1)|späte Schicht|$PWD|transcripts/$(cat 1).jsonl blobs/$(cat 1)"
 	same "$(traces 1)" ""
 }
 

@@ -326,3 +326,135 @@ answer() {
 	resume 0 --redo kid:0:0
 	ledger N a b
 }
+
+# How a loop gives an item and what is another at each start to a step, and what is another.
+LOOPS=('for x in a b c; do echo "$x ID" | awf-step -q --effects external push -- sh -c "cut -d\" \" -f1 >>ledger"; done'
+	'for x in a b c; do printf "{\"at\":\"%s\",\"x\":\"%s\"}\n" "ID" $x | awf-step -i json -q --effects external push -- sh -c "jq -r .x >>ledger"; done'
+	'for x in a b c; do echo "$x ID"; done | awf-step -i lines -q --effects external push -- sh -c "cut -d\" \" -f1 >>ledger"'
+	'for x in a b c; do awf-step -n -q --effects external push -- sh -c "echo $x >>ledger # ID"; done'
+	'for x in a b c; do awf-step -n -q --effects external push -- sh -c "echo $x >>ledger" ID; done')
+IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(date +%H:%M:%S.%N)')
+
+# bats test_tags=turn:3
+@test "what is another at each start stands in the input or the words: each call asks about its own record, and an item more about itself" {
+	local line id list
+	for line in "${LOOPS[@]}"; do
+		for id in "${IDS[@]}"; do
+			for list in 'N a b c' 'a N b c' 'a b c N'; do
+				case_is_chosen 5 || continue
+				rm -f ledger open
+				flow "${line/ID/"$id"}"
+				start 3
+				sed -i "s/a b c/$list/" flow.awf
+				: >open
+				resume 75
+				ledger a b c
+				same "$(printed --skip | grep -c .)" 3
+				# Of a stream all items are known: when the others have their records, N is new.
+				# shellcheck disable=SC2046
+				run --separate-stderr awf-run --resume "$(cat id)" $(printed --skip)
+				[ "$status" = 0 ] || ledger a b c
+				[ "$status" = 0 ] || answer
+				ledger N a b c
+			done
+		done
+	done
+}
+
+@test "each of many questions is printed: an answer to the others makes none that nobody has seen" {
+	flow "${LOOPS[0]/ID/'$(date +%s%N)'}"
+	sed -i 's/a b c/a b c d e f/' flow.awf
+	start 3
+	sed -i 's/f; do/f N; do/' flow.awf
+	: >open
+	resume 75
+	same "$(grep -c '^awf-step: push: push:.*--new push' <<<"$stderr")" 7
+	[[ $stderr != *'more like it'* ]]
+	# shellcheck disable=SC2046
+	resume 0 $(printed --skip) --new push
+	ledger N a b c d e f
+}
+
+@test "an item that nobody was asked about yet does not get the answer of one that stands before it" {
+	flow 'set -e' 'T=$(date +%s%N)' "for x in a b c; do $PUSH \"echo \$x >>ledger # \$T\"; done"
+	start 3
+	sed -i 's/a b c/N a b c/; s/# \$T/# more \$T/' flow.awf
+	: >open
+	resume 75
+	same "$(printed --new)" '--new push'
+	resume 75 --new push
+	ledger N a b c
+	[[ $stderr == *'echo a >>ledger # more'* ]]
+}
+
+@test "an item in front of calls that are numbered, with an id in their words: the last one asks, too" {
+	flow 'i=0' "for x in a b; do i=\$((i+1)); awf-step -n -q --effects external pay\$i -- sh -c \"echo \$x >>ledger\" \$(cat /proc/sys/kernel/random/uuid) & done"
+	start 3
+	sed -i 's/in a b/in N a b/' flow.awf
+	: >open
+	resume 75
+	ledger a b
+	[[ $stderr == *'--new pay1'*'--new pay2'*'--new pay3'* || $stderr == *'--new pay3'* ]]
+	# What is done under another name is taken as done.
+	resume 75 --skip pay2:0:0
+	ledger a b
+}
+
+@test "child runs without a transcript that are given a time: what was taken as done stays so, and one that was killed asks for itself" {
+	local line='for x in a b c; do echo "$x $(date +%s%N)" | awf-run --no-transcript -c "awf-step -q --effects external push -- sh -c \"cut -d\\\" \\\" -f1 >>ledger\""; done'
+	flow "$line"
+	start 3
+	sed -i 's/a b c/a b c N/' flow.awf
+	: >open
+	resume 75
+	ledger a b c
+	same "$(printed --skip)" "$(printf -- '--skip pipeline:%s:0\n' 0 1 2)"
+	resume 75 --skip pipeline:0:0 --skip pipeline:1:0 --skip pipeline:2:0
+	[[ $stderr == *'with --new pipeline'* ]]
+	resume 0 --skip pipeline:0:0 --skip pipeline:1:0 --skip pipeline:2:0 --new pipeline
+	ledger N a b c
+
+	local answer
+	flow 'for x in a b; do echo "$x $(date +%s%N)" | awf-run --no-transcript -c "awf-step -q --effects external push -- ./once"; done'
+	printf '#!/bin/sh\ncut -d" " -f1 >>ledger\n[ -e once.done ] || [ "$(wc -l <ledger)" -lt 2 ] || { touch once.done; kill -9 $PPID; sleep 9; }\n' >once
+	chmod +x once
+	for answer in '--skip pipeline:1:0' '--new pipeline'; do
+		rm -f ledger open once.done
+		run awf-run -n --id-file id ./flow.awf
+		ledger a b
+		: >open
+		resume 75
+		[[ $stderr == *'--skip pipeline:0:0'*'--skip pipeline:1:0, or, if it is another'*'--new pipeline'* ]]
+		# shellcheck disable=SC2086
+		resume 0 --skip pipeline:0:0 $answer
+		same "$(sort ledger | tr -d '\n')" "$([ "$answer" = '--new pipeline' ] && echo abb || echo ab)"
+	done
+}
+
+@test "a long reason leaves room for the answers" {
+	local names
+	names=$(printf 'VARIABLE_WITH_A_LONG_NAME_%d=1 ' {1..30})
+	flow "export $names; $PUSH 'echo a >>ledger'"
+	start 3
+	sed -i 's/=1/=2/g' flow.awf
+	: >open
+	resume 75
+	same "$(printed --skip)" '--skip push:0:0'
+	resume 0 --skip push:0:0
+	ledger a
+}
+
+@test "a question names both values of a variable, and --redo of what has succeeded says what it does" {
+	flow "export STAGE=staging; $PUSH 'echo a >>ledger'"
+	start 3
+	resume 3 --redo push:0:0
+	[[ $stderr == *"--redo push:0:0: it has succeeded, so its result is used"*"--fork $(cat id) --at push:0:0"* ]]
+	ledger a
+	sed -i 's/=staging/=prod/' flow.awf
+	: >open
+	resume 75
+	[[ $stderr == *'STAGE has another value (--ignore-env STAGE if no call depends on it): it is prod, the recorded one staging'* ]]
+	resume 0 --redo push:0:0
+	[[ $stderr != *'it has succeeded'* ]]
+	ledger a a
+}

@@ -25,7 +25,7 @@ ledger() { same "$(sort ledger 2>/dev/null)" "$(printf '%s\n' "$@")"; }
 		: >open
 		resume 75
 		ledger a b c
-		same "$(grep '^awf-step: push: ' <<<"$stderr" | grep -c "its definition is '…-c echo [abc] >> ledger', the recorded one '…-c echo [abc] >>ledger'")" 3
+		same "$(grep '^awf-step: push: ' <<<"$stderr" | grep -c "its definition is 'sh -c echo [abc] >> ledger', the recorded one 'sh -c echo [abc] >>ledger'")" 3
 		[[ $stderr == *'echo z >> ledger'* ]]
 		local IFS=$' \n'
 		# shellcheck disable=SC2046

@@ -9,7 +9,7 @@ load ../../support/serve
 
 # A storage of another machine, and a run of it with steps.
 there() { AWF_STORAGE=$PWD/there "$@"; }
-there_is() { there awf-run -n --name "$1" -c 'awf-step -n a -r -- echo one; awf-step -n b -q -- false' >/dev/null 2>&1 || true; }
+there_is() { there awf-run -n --name "$1" -c 'awf-step -n a -r -- echo one; awf-step -n b -q -- false' >printed 2>&1 || true; }
 there_id() { there awf-tail --list --json -n 1 | jq -r .run_id; }
 # The status of a request of the token, whose answer is in $answer: [CURL OPTION...] PATH.
 send() {

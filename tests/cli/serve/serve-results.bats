@@ -51,12 +51,14 @@ queued() { ask '/api/runs?status=queued' | jq '.runs | length'; }
 	echo 0 >go
 	wait "$waiter"
 	same "$(cat answer)" '200 begun'
-	# A run that nobody's hook has started: its output is kept, too, if it went to a file or a pipe.
+	# A run that nobody's hook has started: its output is kept, too, wherever it went but to a terminal.
 	TOKEN=$(awf-serve --new-token read)
 	awf-run --name piped -c 'awf-step -n -r a -- echo piped' | cat
 	same "$(get /api/runs/@piped/output)" '200 piped'
 	awf-run --name dropped -c 'awf-step -n -r a -- echo x' >/dev/null
-	[[ $(get /api/runs/@dropped/output) == '404 {"error":{"code":"not_found","message":"nothing is kept of '* ]]
+	same "$(get /api/runs/@dropped/output)" '200 x'
+	awf-run --name mixed -c 'awf-step -n -r a -- echo x' >mixed 2>&1
+	[[ $(get /api/runs/@mixed/output) == '404 {"error":{"code":"not_found","message":"nothing is kept of '* ]]
 	for wait in 56s 1h x '' -1; do
 		same "$wait $(code "$(get "/api/runs/@piped/output?wait=$wait")")" "$wait invalid_input"
 	done

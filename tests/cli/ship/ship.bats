@@ -67,11 +67,11 @@ there|elsewhere"
 	# What JSON in databases refuses was replaced, in the copy alone.
 	same "$(sql "SELECT json_extract(event, '\$.payload.input') FROM agent_run_events WHERE path = 'c' AND type = 'step.started'")" \
 		'["x\ufffdy","\ud83d\ude00",null,null,12]'
-	# What another program told counts in no sum, and decides nothing.
+	# What another program told counts in no sum but the cost of a run of such events, and decides nothing.
 	printf '%s\n' '{"type":"message.assistant","payload":{"text":"mine","usage":{"input_tokens":5,"cost_usd":9},"model":"m"}}' \
 		'{"type":"run.completed","payload":{"status":"failed"}}' | awf-record -q --name said
 	awf-ship --to "$TO"
-	same "$(sql "SELECT status, input_tokens, cost_usd FROM runs WHERE name = 'said'")" 'success||'
+	same "$(sql "SELECT status, input_tokens, cost_usd FROM runs WHERE name = 'said'")" 'success||9.0'
 	same "$(sql "SELECT sum(calls) FROM cost_by_day WHERE model = 'm'")" 1
 	same "$(sql "SELECT text FROM llm_calls WHERE source IS NOT NULL")" mine
 	views_answer

@@ -13,7 +13,7 @@ cleanup() {
 elsewhere() {
 	local i
 	for i in 1 2 3; do
-		AWF_STORAGE=$PWD/there awf-run -n --name "run$i" -c 'seq 60 | awf-step -i lines a -q -- sh -c "head -c $((RANDOM % 3000)) /dev/zero | tr \"\\0\" x"' >/dev/null
+		AWF_STORAGE=$PWD/there awf-run -n --name "run$i" -c 'seq 60 | awf-step -i lines a -q -- sh -c "head -c $((RANDOM % 3000)) /dev/zero | tr \"\\0\" x"' >printed 2>&1
 	done
 }
 

@@ -17,7 +17,7 @@ cleanup() {
 machine() {
 	local i
 	for i in 1 2; do
-		AWF_STORAGE=$PWD/$1 awf-run -n --name "$1-$i" -c 'seq 60 | awf-step -i lines a -q -- sh -c "head -c $((RANDOM % 3000)) /dev/zero | tr \"\\0\" x"' >/dev/null
+		AWF_STORAGE=$PWD/$1 awf-run -n --name "$1-$i" -c 'seq 60 | awf-step -i lines a -q -- sh -c "head -c $((RANDOM % 3000)) /dev/zero | tr \"\\0\" x"' >printed 2>&1
 	done
 }
 

@@ -336,6 +336,7 @@ LOOPS=('for x in a b c; do echo "$x ID" | awf-step -q --effects external push --
 IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(date +%H:%M:%S.%N)')
 
 # bats test_tags=turn:3
+# bats test_tags=ci
 @test "what is another at each start stands in the input or the words: each call asks about its own record, and an item more about itself" {
 	local line id list
 	for line in "${LOOPS[@]}"; do

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-import: session logs become runs; what comes later is added, and nothing twice.
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run(1), "Which recorded call is which": loops whose list and whose command were edited at once, and lists that
 # have grown while their calls run at the same time: no call takes the record of another that is to come.
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr

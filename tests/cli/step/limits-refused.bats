@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What the calls of a run do when the server refuses some of them for its rate limit (429).
 bats_require_minimum_version 1.5.0
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Async completion: awf-step --pending, awf-ctl complete and heartbeat.
 # shellcheck shell=bash disable=SC2016
 load ../../support/helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Runs that go on by themselves: awf-run --auto-resume, awf-worker --resumer.
 # shellcheck shell=bash disable=SC2016
 load ../../support/helpers

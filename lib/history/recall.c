@@ -342,7 +342,7 @@ made_again(const struct recalled *r, size_t i)
 static void
 add_excerpt(struct buffer *out, struct span text, size_t at)
 {
-	size_t from = at > BEGINNING + 2 * BEFORE ? at - BEFORE : 0, len;
+	size_t from = at > BEGINNING + BEFORE ? at - BEFORE : 0, len;
 
 	while (from > 0 && ((unsigned char)text.at[from] & 0xC0) == 0x80)
 		from--;

@@ -447,7 +447,7 @@ DELETE /v1/files/7 0'
   replays: …es.\nBe brief, and name five points.\nThe article:\nWater is wet."
     -Be brief, and name three points.
     +Be brief, and name five points.
-  replays: failed: request 2, POST /v1/messages, is not in the recording; /messages/0/content is '"'…f, and name five points.\nThe article:\nWater is wet.', the recorded one '…f, and name three points.\nThe article:\nWater is wet.'"
+  replays: failed: request 2, POST /v1/messages, is not in the recording; /messages/0/content is '"'You sum up articles.\nBe …f, and name five points.\nThe article:\nWater is wet.', the recorded one 'You sum up articles.\nBe …f, and name three points.\nThe article:\nWater is wet.'"
 	# What is no prompt is told as well, though a try that failed came before.
 	sed -i 's/ and name five points/ and name three points/; s/"max_tokens": 9/"max_tokens": 10/' app.py
 	run -3 --separate-stderr awf-verify --determinism --isolation copy

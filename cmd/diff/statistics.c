@@ -160,7 +160,7 @@ diff_statistics_text(const struct diff_statistics *s, struct buffer *out)
 		buffer_format(out, "\n  calls   %zu -> %zu\n", a->calls, b->calls);
 		if (a->failed + b->failed > 0)
 			buffer_format(out, "  failed  %zu -> %zu\n", a->failed, b->failed);
-		for (int figure = 0; figure < FIGURES; figure++) {
+		for (enum figure figure = 0; figure < FIGURES; figure++) {
 			if (a->figures[figure].count + b->figures[figure].count == 0)
 				continue;
 			buffer_clear(&cell);
@@ -214,7 +214,7 @@ diff_statistics_json(const struct diff_statistics *s, struct buffer *out)
 			writer_member_object(&w, names[group]);
 			writer_member_integer(&w, "calls", (int64_t)g->calls);
 			writer_member_integer(&w, "failed", (int64_t)g->failed);
-			for (int figure = 0; figure < FIGURES; figure++)
+			for (enum figure figure = 0; figure < FIGURES; figure++)
 				diff_values_json(&w, figure, &g->figures[figure]);
 			writer_object_end(&w);
 		}
@@ -229,7 +229,7 @@ diff_statistics_free(struct diff_statistics *s)
 	for (size_t i = 0; i < s->count; i++) {
 		free(s->steps[i].path);
 		for (int group = 0; group < 2; group++)
-			for (int figure = 0; figure < FIGURES; figure++)
+			for (enum figure figure = 0; figure < FIGURES; figure++)
 				free(s->steps[i].groups[group].figures[figure].list);
 	}
 	free(s->steps);

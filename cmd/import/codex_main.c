@@ -104,9 +104,10 @@ codex_take_usage(struct format_log *log, struct span usage)
 	writer_begin(&w, &h->usage);
 	writer_object(&w);
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const bool always = i < 2;
 		long long count;
 
-		if (span_integer(span_member(usage, names[i]), &count) && (i < 2 || count > 0))
+		if (span_integer(span_member(usage, names[i]), &count) && (always || count > 0))
 			writer_member_integer(&w, ours[i], count);
 	}
 	writer_object_end(&w);

@@ -75,7 +75,7 @@ status() { awf-tail --list --json | jq -r .status | head -n 1; }
 @test "variables that the script of a child run reads, and those of a shell's arithmetic" {
 	printf '#!/usr/bin/env awf-run\ntrue "$PLACE" | awf-step -n inner -- true\n' >child
 	chmod +x child
-	PLACE=here waiting --auto-resume -c './child && awf-step -n ok --approve'
+	PLACE=here waiting -n --auto-resume -c './child && awf-step -n ok --approve'
 	awf-ctl approve ok 2>/dev/null
 	PLACE=there run -125 --separate-stderr awf-run --auto-resume --resume @
 	[[ $stderr == *'reads PLACE, which has another value here'* ]]

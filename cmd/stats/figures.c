@@ -204,7 +204,6 @@ figures_add_run(struct figures *f, const char *path, int64_t since, struct error
 	m.context = &r;
 	failed = model_read_file(&m, path, err);
 	model_free(&m);
-	f->runs++;
 	return failed;
 }
 

@@ -34,7 +34,6 @@ struct figures {
 	struct figure_row *rows;
 	size_t count;
 	struct map places;       /* rows by name */
-	int64_t runs;
 };
 
 /* figures_free() is called either way. */

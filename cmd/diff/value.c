@@ -1,8 +1,8 @@
 /* A text that is JSON is compared as JSON, since most commands give their results so. */
 #include "diff/value.h"
 
-#include <math.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ diff_value_number(const char *at, size_t len, struct buffer *out)
 	memcpy(text, at, len);
 	text[len] = '\0';
 	number = strtod(text, NULL);
-	if (strpbrk(text, ".eE") != NULL && fabs(number) < EXACT && number == trunc(number))
+	if (strpbrk(text, ".eE") != NULL && number > -EXACT && number < EXACT && number == (double)(int64_t)number)
 		buffer_format(out, "%.0f", number == 0 ? 0.0 : number);
 	else
 		buffer_append(out, at, len);

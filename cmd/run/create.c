@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "io/copytree.h"
 #include "program.h"
@@ -24,6 +25,10 @@ describe_run(struct job *j, const char *id)
 	const struct run_cause *cause = id != NULL || j->place.nested_in ? &j->place.cause :
 	    &j->resume.cause;
 
+	const struct resume_plan plan = { .forks = j->forks, .at = j->settings.at };
+
+	list_free(j->changed);
+	j->changed = resume_changed_variables(&j->resume, &plan, j->settings.inputs);
 	return (struct run_spec){
 		.id = id,
 		.name = job_name(j),
@@ -32,6 +37,7 @@ describe_run(struct job *j, const char *id)
 		.inputs = span_of(j->inputs.data, j->inputs.len),
 		.environment = j->settings.recorded,
 		.ignored = j->settings.ignored,
+		.changed = j->changed,
 		.directory = j->workflow.directory,
 		.workflow_sha256 = *j->workflow.sha256 != '\0' ? j->workflow.sha256 : NULL,
 		.script = j->script,

@@ -318,6 +318,7 @@ job_free(struct job *j)
 	place_free(&j->place);
 	buffer_free(&j->inputs);
 	free(j->script);
+	list_free(j->changed);
 	list_free(j->programs);
 	list_free(j->sourced);
 	buffer_free(&j->summary);

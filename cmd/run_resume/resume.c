@@ -19,6 +19,7 @@
 #include "io/file.h"
 #include "json/scan.h"
 #include "model/waiting.h"
+#include "proc/environment.h"
 #include "run_resume/moved.h"
 #include "run_resume/nested.h"
 #include "run_resume/survivors.h"
@@ -34,6 +35,7 @@
 /* Characters that a shell does not interpret. */
 #define SHELL_PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%"
 
+#define INPUT_VARIABLE "AWF_INPUT_"
 #define FORKS_LIMIT 64     /* length of a chain of forks */
 
 /* "key=value", or only "key", for each member of an object. */
@@ -52,6 +54,18 @@ resume_add_members(char ***list, struct span object, bool values)
 		}
 		list_take(list, buffer_take(&text));
 	}
+}
+
+/* Whether a run records the variable without --env. */
+static bool
+resume_records_always(const char *name, size_t len)
+{
+	static const char *const always[] = { "PATH", "LANG", "LC_*", "TZ", "AWF_*", NULL };
+
+	for (size_t i = 0; always[i] != NULL; i++)
+		if (environment_pattern_matches(always[i], name, len))
+			return true;
+	return false;
 }
 
 static int
@@ -229,6 +243,60 @@ at_run(struct resume *r, const struct storage *s, const char *run_id)
 	memcpy(r->run_id, run_id, sizeof r->run_id);
 }
 
+/* Adds the inputs of a run, as variables, and what --env made it record. */
+static void
+resume_add_earlier(char ***earlier, const struct resume *r)
+{
+	for (char **input = r->settings.inputs; input != NULL && *input != NULL; input++)
+		list_take(earlier, memory_format(INPUT_VARIABLE "%s", *input));
+	for (char **value = r->settings.values; value != NULL && *value != NULL; value++)
+		if (!resume_records_always(*value, strcspn(*value, "=")))
+			list_add(earlier, *value);
+}
+
+/* The value in a list of KEY=VALUE. */
+static const char *
+resume_value_of(char *const *list, const char *key, size_t len)
+{
+	for (; list != NULL && *list != NULL; list++)
+		if (strncmp(*list, key, len) == 0 && (*list)[len] == '=')
+			return *list + len + 1;
+	return NULL;
+}
+
+char **
+resume_changed_variables(const struct resume *r, const struct resume_plan *plan, char *const *inputs)
+{
+	const size_t prefix = strlen(INPUT_VARIABLE);
+	char **earlier = NULL, **changed = NULL;
+
+	if (plan->forks ? plan->at != NULL : r->earlier == NULL)
+		return NULL;
+	for (char **each = r->earlier; each != NULL && *each != NULL; each++)
+		list_add(&earlier, *each);
+	if (plan->forks)
+		resume_add_earlier(&earlier, r);
+	for (char **each = earlier; each != NULL && *each != NULL; each++) {
+		const size_t len = strcspn(*each, "=");
+		const bool is_input = len > prefix && strncmp(*each, INPUT_VARIABLE, prefix) == 0;
+		char *name = memory_copy(*each, len);
+		const char *value = is_input ? resume_value_of(inputs, name + prefix, len - prefix) : getenv(name);
+
+		if (strcmp(value != NULL ? value : "", *each + len + 1) != 0 && !list_has(changed, name))
+			list_add(&changed, name);
+		free(name);
+	}
+	for (char *const *input = inputs; input != NULL && *input != NULL; input++) {
+		char *name = memory_format(INPUT_VARIABLE "%.*s", (int)strcspn(*input, "="), *input);
+
+		if (resume_value_of(earlier, name, strlen(name)) == NULL)
+			list_add(&changed, name);
+		free(name);
+	}
+	list_free(earlier);
+	return changed;
+}
+
 /* Finds all runs in the chain of forks: what the run was forked from, what that was forked
  * from, and so on. */
 static int
@@ -236,6 +304,7 @@ find_others(struct resume *r, const struct storage *s, struct error *err)
 {
 	char next[ID_SIZE];
 	char *at = r->forked_at != NULL ? memory_text(r->forked_at) : NULL;
+	bool compared = true; /* their inputs are: nobody has said from where on the fork is another (--at) */
 	int failed = 0;
 
 	memcpy(next, r->forked_from, sizeof next);
@@ -246,6 +315,7 @@ find_others(struct resume *r, const struct storage *s, struct error *err)
 			failed = error_set(err, ERROR_SCHEMA, r->path, "is forked from too many others");
 			break;
 		}
+		compared &= at == NULL;
 		at_run(&older, s, next);
 		failed = read_record(&older, err);
 		if (failed == 0) {
@@ -256,6 +326,8 @@ find_others(struct resume *r, const struct storage *s, struct error *err)
 			r->other_count++;
 			at = older.forked_at;
 			older.forked_at = NULL;
+			if (compared)
+				resume_add_earlier(&r->earlier, &older);
 		}
 		memcpy(next, older.forked_from, sizeof next);
 		resume_free(&older);
@@ -821,6 +893,7 @@ resume_free(struct resume *r)
 	free(r->stored);
 	free(r->settings.workspace);
 	free(r->forked_at);
+	list_free(r->earlier);
 	free(r->traceparent);
 	free(r->prefix);
 	free(r->steps);

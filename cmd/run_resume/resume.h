@@ -58,6 +58,8 @@ struct resume {
 	                                  for one more */
 	size_t other_count;
 	char forked_from[ID_SIZE];    /* the last of these, or "" */
+	char **earlier;               /* NAME=VALUE: inputs and variables of --env of those of these runs
+	                                 from which it was forked without --at */
 	char *forked_at;              /* path of the step at which it was forked; NULL */
 	char *traceparent;            /* of the first attempt; NULL */
 	struct run_cause cause;       /* of a child: what started it */
@@ -104,6 +106,11 @@ int resume_check_record(struct resume *r, const struct resume_plan *plan,
  * doubt are decided, 0 if not. The transcript is read again only if it has changed since. */
 int resume_build(struct resume *r, const struct resume_plan *plan, const char *run_directory,
     struct error *err);
+/* The names of inputs (AWF_INPUT_KEY) and of variables of --env that a run which the new one, or the
+ * further attempt, is forked from without --at had with other values. inputs: KEY=VALUE; a list
+ * (base/list.h), or NULL. */
+char **resume_changed_variables(const struct resume *r, const struct resume_plan *plan,
+    char *const *inputs);
 void resume_free(struct resume *r);
 
 #endif

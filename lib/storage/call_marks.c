@@ -121,8 +121,8 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 		entry = attempt_start_find(s, *e, len);
 		if (entry != NULL)
 			seen[entry - s->entries] = true;
-		if ((entry != NULL && attempt_start_had(s, entry, value, value_len)) ||
-		    marks_name_listed(*e, len) || attempt_start_ignores(s, *e, len))
+		if (attempt_start_ignores(s, *e, len) || (!attempt_start_has_changed(s, *e, len) &&
+		    (marks_name_listed(*e, len) || (entry != NULL && attempt_start_had(s, entry, value, value_len)))))
 			continue;
 		mark = add_mark(m, name_of_record(*e, len));
 		mark->new_path = marks_form(s, entry, value, &form);
@@ -141,6 +141,11 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 		    getenv(name) == NULL)
 			add_mark(m, name_of_record(name, len));
 	}
+	for (const char *name = s->head->changed != 0 ? s->texts + s->head->changed : ""; *name != '\0';
+	    name += strlen(name) + 1)
+		if (getenv(name) == NULL && attempt_start_find(s, name, strlen(name)) == NULL &&
+		    !attempt_start_ignores(s, name, strlen(name)))
+			add_mark(m, name_of_record(name, strlen(name)));
 	free(seen);
 	if (m->count > 1)
 		qsort(m->list, m->count, sizeof *m->list, compare_marks);

@@ -8,6 +8,9 @@
  * the storage has (mode 600, storage/storage.h), so that a secret cannot be found by trying. If a
  * value is certainly not a secret, the transcript also has its text, for messages.
  *
+ * In a fork without --at, inputs (AWF_INPUT_*) and variables of --env that a run before had with other values count
+ * as set by the workflow, too.
+ *
  * A run that needs no marks (a masked run, or one without a transcript) has a START_FILE, too: it
  * determines which variables a sandboxed program gets (workspace/sandbox_environment.h).
  *
@@ -70,6 +73,8 @@ struct start_spec {
 	                              names followed by a star; ends with NULL; may be NULL */
 	const char *outer;         /* run directory of the outer run; variables that its workflow
 	                              has set also count as set by this one; NULL: none */
+	char *const *changed;      /* variables that are marks whatever their value, since a run that
+	                              this one is forked from had others; ends with NULL; may be NULL */
 	bool unmarked;             /* its calls get no marks */
 };
 /* Writes the START_FILE of an attempt. */

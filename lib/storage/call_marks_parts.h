@@ -32,7 +32,8 @@ struct start_head {
 	uint32_t outer;          /* the same for the names of variables that an outer workflow has
 	                            set */
 	uint32_t unmarked;       /* 1: calls get no marks */
-	uint32_t reserved;
+	uint32_t changed;        /* as outer: variables that are marks whatever their value; 0: the file of an
+	                            older version, which has none */
 };
 _Static_assert(sizeof(struct start_head) % _Alignof(struct start_entry) == 0, "misaligned entries");
 
@@ -52,6 +53,8 @@ const struct start_entry *attempt_start_find(const struct attempt_start *s, cons
 /* Whether the variable had this value at the attempt's start. */
 bool attempt_start_had(const struct attempt_start *s, const struct start_entry *entry,
     const char *value, size_t len);
+/* Whether the variable is a mark whatever its value (start_spec.changed). */
+bool attempt_start_has_changed(const struct attempt_start *s, const char *name, size_t len);
 /* Whether the user has excluded the variable, or awf-step --models has set it. */
 bool attempt_start_ignores(const struct attempt_start *s, const char *name, size_t len);
 

@@ -1,6 +1,7 @@
 /*
  * START_FILE consists of a head, entries sorted by the hash of a name, and texts: names; which
- * variables are excluded; which of them an outer workflow has set. awf-step reads it as a whole and
+ * variables are excluded; which of them an outer workflow has set; which are marks whatever their
+ * value. awf-step reads it as a whole and
  * looks up each of its own variables, so a call in an unchanged environment needs one hash
  * (SipHash, with the file's own key) for each variable. The file contains no values: whether a text
  * is or contains one is found out by length and hash. In run.started each variable has 20 digits: 8
@@ -173,6 +174,14 @@ marks_add_text(struct buffer *texts, const char *text, size_t len)
 	return at;
 }
 
+static void
+start_add_names(struct buffer *texts, char *const *names)
+{
+	for (; names != NULL && *names != NULL; names++)
+		marks_add_text(texts, *names, strlen(*names));
+	buffer_byte(texts, '\0');
+}
+
 /* Appends the names of variables that the outer run's workflow has set, or that of a run around
  * it. */
 static int
@@ -223,11 +232,11 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 	}
 	qsort(entries, head.count, sizeof *entries, compare_entries);
 	head.ignored = (uint32_t)texts.len;
-	for (char *const *name = spec->ignored; name != NULL && *name != NULL; name++)
-		marks_add_text(&texts, *name, strlen(*name));
-	buffer_byte(&texts, '\0');
+	start_add_names(&texts, spec->ignored);
 	head.outer = (uint32_t)texts.len;
 	result = add_outer(&texts, spec, err);
+	head.changed = (uint32_t)texts.len;
+	start_add_names(&texts, spec->changed);
 	head.texts = (uint32_t)texts.len;
 
 	buffer_append(&whole, &head, sizeof head);
@@ -336,7 +345,8 @@ attempt_start_open(struct attempt_start **opened, const char *run_directory, con
 		    sizeof *s->head + s->head->count * sizeof *s->entries + s->head->texts;
 		if (need != s->bytes.len || memcmp(s->head->magic, MAGIC, sizeof s->head->magic) != 0 ||
 		    s->head->texts < 2 || s->bytes.data[need - 1] != '\0' ||
-		    s->head->ignored >= s->head->texts || s->head->outer >= s->head->texts) {
+		    s->head->ignored >= s->head->texts || s->head->outer >= s->head->texts ||
+		    s->head->changed >= s->head->texts) {
 			result = error_set(err, ERROR_SYSTEM, path, "is damaged");
 		} else {
 			s->entries = (const void *)(s->head + 1);
@@ -352,6 +362,15 @@ attempt_start_open(struct attempt_start **opened, const char *run_directory, con
 	return result;
 }
 
+static bool
+start_has_name(const char *names, const char *name, size_t len)
+{
+	for (; *names != '\0'; names += strlen(names) + 1)
+		if (strlen(names) == len && memcmp(names, name, len) == 0)
+			return true;
+	return false;
+}
+
 bool
 attempt_start_set_since(const struct attempt_start *s, const char *name, size_t len,
     const char *value)
@@ -360,10 +379,13 @@ attempt_start_set_since(const struct attempt_start *s, const char *name, size_t 
 
 	if (entry == NULL || !attempt_start_had(s, entry, value, strlen(value)))
 		return true;
-	for (const char *at = s->texts + s->head->outer; *at != '\0'; at += strlen(at) + 1)
-		if (strlen(at) == len && memcmp(at, name, len) == 0)
-			return true;
-	return false;
+	return start_has_name(s->texts + s->head->outer, name, len);
+}
+
+bool
+attempt_start_has_changed(const struct attempt_start *s, const char *name, size_t len)
+{
+	return s->head->changed != 0 && start_has_name(s->texts + s->head->changed, name, len);
 }
 
 const struct start_entry *

@@ -295,7 +295,7 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
 {
 	char *outer = run_environment_directory();
 	const struct start_spec start = { .environment = environ, .ignored = spec->ignored,
-		.outer = outer, .unmarked = unmarked };
+		.outer = outer, .changed = spec->changed, .unmarked = unmarked };
 	int failed = 0;
 
 	/* The storage's key is used only if calls may be compared with those of other attempts. */

@@ -80,6 +80,7 @@ struct run_spec {
 	struct span inputs;           /* JSON object of --input values */
 	char *const *ignored;         /* variables on which no call depends: names, or beginnings of
 	                                 names followed by a star; ends with NULL; may be NULL */
+	char *const *changed;         /* start_spec.changed */
 	char *const *environment;     /* variables to be recorded besides PATH LANG LC_* TZ; ends
 	                                 with NULL; may be NULL */
 	const char *directory;        /* directory of the workflow, absolute */

@@ -39,6 +39,34 @@ ledger() { paste -sd' ' ledger; }
 	same "$(ledger)" write
 }
 
+@test "without --at, commands depend on inputs, and on variables of --env, that the fork was given with other values" {
+	cat >flow <<-'EOF'
+		#!/bin/sh
+		awf-step -n -r solve -- sh -c 'echo solve >>ledger; echo "$STYLE $AWF_INPUT_STYLE"' |
+			awf-step -r last -- sh -c 'echo last >>ledger; cat; test ! -e broken'
+	EOF
+	chmod +x flow
+	STYLE=a awf-run --id-file first --env STYLE --input STYLE=1 ./flow >out
+	same "$(cat out)" "a 1"
+	same "$(STYLE=a awf-run --env STYLE --fork "$(cat first)" --input STYLE=1 ./flow)" "a 1"
+	same "$(STYLE=b awf-run --fork "$(cat first)" --ignore-env STYLE ./flow)" "a 1"
+	same "$(wc -l <ledger)" 2
+	same "$(STYLE=b awf-run --fork "$(cat first)" ./flow 2>err)" "b 1"
+	grep -q 'solve 1 (another STYLE: --ignore-env STYLE' err
+	same "$(wc -l <ledger)" 4
+	# The fork that died has its own calls, and those of the other run have another input.
+	touch broken
+	STYLE=a run -3 awf-run --id-file second --fork "$(cat first)" --input STYLE=2 --input NEW=1 ./flow
+	same "$(wc -l <ledger)" 6
+	rm broken
+	same "$(STYLE=a awf-run --resume "$(cat second)")" "a 2"
+	same "$(wc -l <ledger)" 7
+	same "$(STYLE=a awf-run --fork "$(cat second)")" "a 2"
+	same "$(wc -l <ledger)" 7
+	same "$(env -u STYLE awf-run --fork "$(cat second)" ./flow)" " 2"
+	same "$(wc -l <ledger)" 9
+}
+
 @test "a fork takes over all but the PATH and what came of it" {
 	while IFS='|' read -r at did; do
 		: >ledger

@@ -11,7 +11,7 @@ CORE = base io json schema transcript proc isolate storage workspace model histo
 	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
-ADD_ONS = httpd ingest projection awf diff fetch import mask mcp mirror models record serve serve_runs setup ship stats worker
+ADD_ONS = httpd ingest projection awf diff eval fetch import mask mcp mirror models record serve serve_runs setup ship stats worker
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
@@ -102,6 +102,7 @@ NEEDS_mcp_servers = base io json proc start mcp_client net
 
 NEEDS_awf = base io proc
 NEEDS_diff = base io json transcript storage model
+NEEDS_eval = base io json schema transcript proc storage model
 NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_import = base io json transcript proc storage ingest
 NEEDS_mask = base io json transcript
@@ -124,7 +125,7 @@ NEEDS_worker = base io json proc storage workspace model decide
 # that needs it.
 
 # Whose main.c is for users, in bin; all other programs are in libexec.
-FOR_USERS = awf ctl diff exec import mcp record replay run serve ship step tail verify worker
+FOR_USERS = awf ctl diff eval exec import mcp record replay run serve ship step tail verify worker
 PROGRAM_awf = awf
 PROGRAM_fetch = awf-fetch-run
 PROGRAM_models = awf-models-proxy

@@ -418,6 +418,10 @@ history_find_moved(struct history *h, const unsigned char *key, const unsigned c
 		if (!history_has_names_of(h, r, query) || around_edited(h, r))
 			found = r;
 	}
+	/* If no file was edited, a call of this step for another item of its group shows that the name is not new. */
+	for (size_t i = 0; found != NULL && !h->head->edited && i < h->head->records; i++)
+		if (history_has_names_of(h, &h->records[i], query))
+			return NULL;
 	return found;
 }
 

@@ -1492,3 +1492,16 @@ X
 	resume 0 --skip push:0:0 --new push
 	ledger a b c
 }
+
+@test "a child run of an item that was not begun is no other one, although it does the same as one of another step there" {
+	printf '%s\n' '#!/bin/sh' 'cat >>ledger' >child
+	printf '%s\n' '#!/bin/sh' 'read -r line' \
+		'case $line in *two*) [ -e second ] || { touch second; kill -9 "$(cat pid)"; sleep 5; } ;; esac' \
+		'for kind in a b; do echo "$line" | KIND=$kind awf-run --name $kind ./child || exit; done' >each
+	chmod +x child each
+	printf 'one\ntwo\n' >in
+	run awf-run -c 'echo $PPID >pid; awf-step -i lines --each case -- ./each' <in
+	same "$(wc -l <ledger)" 2
+	run -0 --separate-stderr awf-run --resume @
+	same "$(wc -l <ledger)" 4
+}

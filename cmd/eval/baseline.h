@@ -1,0 +1,32 @@
+/*
+ * Baselines: a file, made to be kept in a repository, that says how often each input passed.
+ *
+ *	{"awf-eval":1,"variants":{
+ *	"steps":{
+ *	"in-01":{"pass":[3,3],"exact":[2,3]},
+ *	…
+ *	}}}
+ *
+ * An input stands in a line of its own. Neither times nor ids of runs are in it.
+ *
+ * An evaluation is worse than its baseline if the rate of a variant has fallen by more than the margin, and by
+ * more than chance explains (rate_compare()); or if an input that always passed now always fails, by more than
+ * chance explains among so many inputs. Each of the two has 2.5 % of false alarms at most, divided by the number of
+ * variants.
+ */
+#ifndef AWF_EVAL_BASELINE_H
+#define AWF_EVAL_BASELINE_H
+
+#include <stdbool.h>
+
+#include "base/buffer.h"
+#include "base/error.h"
+#include "eval/results.h"
+
+/* Compares with the file; appends a line for each finding to said. *worse: the evaluation is. -1: *err. */
+int eval_baseline_compare(const struct eval_results *r, const char *path, double margin, bool *worse,
+    struct buffer *said, struct error *err);
+/* Writes the file anew. */
+int eval_baseline_write(const struct eval_results *r, const char *path, struct error *err);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+ * Statistics of evaluations: how sure a rate is, and whether two differ. Nothing here is random: the same
+ * results give the same figures.
+ *
+ * Repetitions of one input, and inputs of one cluster, are alike, so they count for less than as many
+ * independent ones: the interval of a rate is Wilson's, for the number of results divided by the design
+ * effect. Two variants are compared by input: under the hypothesis that they are equally good, each input's
+ * difference could as well have the other sign; the distribution of the sum is computed exactly (Fisher's
+ * randomization test for pairs; with one repetition that is the sign test). tests/unit/test_eval_rates
+ * simulates how often the intervals contain the true rate, and how often equal variants seem to differ.
+ */
+#ifndef AWF_EVAL_RATES_H
+#define AWF_EVAL_RATES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The results of one input, or of one cluster. */
+struct rate_group {
+	int64_t passed, count;
+};
+struct rate {
+	int64_t passed, count;
+	double low, high;          /* the 95 % interval, 0 to 1; 0 and 1 if there are no results */
+};
+void rate_find(const struct rate_group *groups, size_t count, struct rate *rate);
+
+/* An input in two variants. A pair without results in one of them counts for nothing. */
+struct rate_pair {
+	struct rate_group a, b;
+};
+struct rate_comparison {
+	size_t better, worse, equal; /* in how many inputs b is better than a … */
+	double fall;                 /* by how much b's mean rate is below that of a; negative: above */
+	double p_worse;              /* how likely b is so much worse by chance, or more */
+	double p;                    /* how likely they differ so much by chance, in either direction */
+};
+void rate_compare(const struct rate_pair *pairs, size_t count, struct rate_comparison *comparison);
+/* How likely it is by chance that all results of one input passed before, and none now. */
+double rate_lost(const struct rate_pair *pair);
+
+#endif

@@ -1,0 +1,482 @@
+/* Tables are made of cells, which are then drawn as text, Markdown or HTML. */
+#include "eval/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/text.h"
+
+#define WORST_MOST 5         /* inputs that are named as the worst */
+#define DIFFER_MOST 8        /* inputs that are named as those in which variants differ */
+#define COLUMNS_MOST 64
+
+enum drawn { DRAWN_TEXT, DRAWN_MARKDOWN, DRAWN_HTML };
+
+/* A table on its way: cells, row by row. */
+struct cells {
+	enum drawn as;
+	size_t columns;
+	char **list;
+	size_t count;
+};
+
+static void
+cell_add(struct cells *t, char *text)
+{
+	if ((t->count & (t->count + 1)) == 0 || t->count == 0)
+		t->list = memory_array(t->list, t->count * 2 + 2, sizeof *t->list);
+	t->list[t->count++] = text;
+}
+
+static void
+html_escape(struct buffer *out, const char *text)
+{
+	for (; *text != '\0'; text++)
+		switch (*text) {
+		case '<': buffer_text(out, "&lt;"); break;
+		case '>': buffer_text(out, "&gt;"); break;
+		case '&': buffer_text(out, "&amp;"); break;
+		case '"': buffer_text(out, "&quot;"); break;
+		default: buffer_byte(out, *text); break;
+		}
+}
+
+/* A text in a table of Markdown, as text. */
+static void
+markdown_escape(struct buffer *out, const char *text)
+{
+	for (; *text != '\0'; text++) {
+		if (strchr("|\\`*_<>[]&", *text) != NULL)
+			buffer_byte(out, '\\');
+		buffer_byte(out, *text == '\n' ? ' ' : *text);
+	}
+}
+
+static void
+cells_draw_text(const struct cells *t, struct buffer *out)
+{
+	size_t widths[COLUMNS_MOST] = { 0 };
+
+	for (size_t i = 0; i < t->count; i++) {
+		size_t width = strlen(t->list[i]), column = i % t->columns;
+
+		if (column < COLUMNS_MOST && width > widths[column])
+			widths[column] = width;
+	}
+	for (size_t i = 0; i < t->count; i++) {
+		const size_t column = i % t->columns;
+		const bool last = column + 1 == t->columns;
+
+		if (column == 0)
+			buffer_format(out, "%-*s", (int)widths[column], t->list[i]);
+		else if (last)
+			buffer_format(out, "  %s", t->list[i]);
+		else
+			buffer_format(out, "  %*s", (int)widths[column < COLUMNS_MOST ? column : 0], t->list[i]);
+		if (last) {
+			while (out->len > 0 && out->data[out->len - 1] == ' ')
+				out->len--;
+			buffer_byte(out, '\n');
+		}
+	}
+}
+
+static void
+cells_draw(struct cells *t, struct buffer *out)
+{
+	if (t->as == DRAWN_TEXT)
+		cells_draw_text(t, out);
+	else if (t->as == DRAWN_HTML)
+		buffer_text(out, "<table>\n");
+	for (size_t i = 0; t->as != DRAWN_TEXT && i < t->count; i++) {
+		const size_t column = i % t->columns;
+		const char *element = i < t->columns ? "th" : "td";
+
+		if (t->as == DRAWN_MARKDOWN) {
+			buffer_text(out, "| ");
+			markdown_escape(out, t->list[i]);
+			buffer_text(out, column + 1 == t->columns ? " |\n" : " ");
+			if (i + 1 == t->columns) {
+				for (size_t j = 0; j < t->columns; j++)
+					buffer_text(out, j == 0 || j + 1 == t->columns ? "|---" : "|--:");
+				buffer_text(out, "|\n");
+			}
+		} else {
+			buffer_format(out, "%s<%s>", column == 0 ? "<tr>" : "", element);
+			html_escape(out, t->list[i]);
+			buffer_format(out, "</%s>%s", element, column + 1 == t->columns ? "</tr>\n" : "");
+		}
+	}
+	if (t->as == DRAWN_HTML)
+		buffer_text(out, "</table>\n");
+	else if (t->as == DRAWN_MARKDOWN)
+		buffer_byte(out, '\n');
+	for (size_t i = 0; i < t->count; i++)
+		free(t->list[i]);
+	free(t->list);
+	t->list = NULL;
+	t->count = 0;
+}
+
+/* A line between tables. */
+static void
+report_line(enum drawn as, struct buffer *out, const char *text)
+{
+	if (as == DRAWN_HTML) {
+		buffer_text(out, "<p>");
+		html_escape(out, text);
+		buffer_text(out, "</p>\n");
+	} else if (as == DRAWN_MARKDOWN) {
+		markdown_escape(out, text);
+		buffer_text(out, "\n\n");
+	} else {
+		buffer_format(out, "%s\n", text);
+	}
+}
+
+/* ---- figures ---- */
+
+static int
+compare_times(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void
+eval_report_figures(const struct eval_results *r, size_t variant, struct eval_figures *f)
+{
+	const size_t repetitions = (size_t)r->settings.repetitions;
+	int64_t *times = memory_zero(r->count * repetitions + 1, sizeof *times), costs = 0;
+	size_t count = 0;
+
+	*f = (struct eval_figures){ .p50 = -1, .each = -1, .paid = -1 };
+	eval_variant_rate(r, variant, -1, &f->rate);
+	f->errors = eval_count(r, (int)variant, EVAL_ERROR);
+	f->missing = eval_count(r, (int)variant, EVAL_MISSING);
+	for (size_t i = 0; i < r->count; i++) {
+		struct rate_group group = eval_input_passes(r, i, variant, -1);
+
+		f->inputs += group.count > 0;
+		f->all_passed += group.count == (int64_t)repetitions && group.passed == group.count;
+		for (size_t k = 1; k <= repetitions; k++) {
+			const struct eval_trial *t = eval_trial_at(r, i, variant, k);
+
+			if (t->ms >= 0 && t->outcome != EVAL_ERROR)
+				times[count++] = t->ms;
+			if (t->cost >= 0) {
+				f->each = (f->each < 0 ? 0 : f->each) + t->cost;
+				costs++;
+			}
+			if (t->paid >= 0)
+				f->paid = (f->paid < 0 ? 0 : f->paid) + t->paid;
+		}
+	}
+	if (costs > 0)
+		f->each /= (double)costs;
+	if (count > 0) {
+		qsort(times, count, sizeof *times, compare_times);
+		f->p50 = times[(count - 1) / 2];
+	}
+	free(times);
+}
+
+/* An input, and how often it passes in all variants together. */
+struct ranked {
+	size_t input;
+	double rate;
+};
+
+static int
+compare_ranked(const void *a, const void *b)
+{
+	const struct ranked *x = a, *y = b;
+
+	if (x->rate != y->rate)
+		return x->rate < y->rate ? -1 : 1;
+	return (x->input > y->input) - (x->input < y->input);
+}
+
+size_t *
+eval_report_worst(const struct eval_results *r)
+{
+	struct ranked *ranked = memory_zero(r->count + 1, sizeof *ranked);
+	size_t *worst = memory_zero(r->count + 1, sizeof *worst);
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct rate_group sum = { 0, 0 };
+
+		for (size_t v = 0; v < r->settings.variant_count; v++) {
+			struct rate_group group = eval_input_passes(r, i, v, -1);
+
+			sum.passed += group.passed;
+			sum.count += group.count;
+		}
+		ranked[i] = (struct ranked){ i, sum.count > 0 ? (double)sum.passed / (double)sum.count : 1 };
+	}
+	qsort(ranked, r->count, sizeof *ranked, compare_ranked);
+	for (size_t i = 0; i < r->count; i++)
+		worst[i] = ranked[i].input;
+	free(ranked);
+	return worst;
+}
+
+/* ---- the table ---- */
+
+static char *
+dollars(double amount)
+{
+	return amount >= 0 ? memory_format("%.4f", amount) : memory_text("-");
+}
+
+static void
+report_variants(const struct eval_results *r, enum drawn as, struct buffer *out)
+{
+	static const char *const heads[] = { "variant", "pass", "", "95 %", "all", "error", "p50 ms", "$ each", "$ paid" };
+	const size_t columns = sizeof heads / sizeof *heads;
+	struct cells t = { .as = as, .columns = columns };
+
+	for (size_t i = 0; i < columns; i++)
+		cell_add(&t, i == 4 && r->settings.repetitions > 1 ?
+		    memory_format("%lld of %lld", r->settings.repetitions, r->settings.repetitions) : memory_text(heads[i]));
+	for (size_t v = 0; v < r->settings.variant_count; v++) {
+		struct eval_figures f;
+
+		eval_report_figures(r, v, &f);
+		cell_add(&t, memory_text(r->settings.variants[v].name));
+		cell_add(&t, memory_format("%lld/%lld", (long long)f.rate.passed, (long long)f.rate.count));
+		cell_add(&t, f.rate.count > 0 ? memory_format("%.0f%%", 100.0 * (double)f.rate.passed / (double)f.rate.count) :
+		    memory_text("-"));
+		cell_add(&t, f.rate.count > 0 ? memory_format("%.0f%%..%.0f%%", 100 * f.rate.low, 100 * f.rate.high) :
+		    memory_text("-"));
+		cell_add(&t, memory_format("%lld/%lld", (long long)f.all_passed, (long long)f.inputs));
+		cell_add(&t, memory_format("%lld", (long long)f.errors));
+		cell_add(&t, f.p50 >= 0 ? memory_format("%lld", (long long)f.p50) : memory_text("-"));
+		cell_add(&t, dollars(f.each));
+		cell_add(&t, dollars(f.paid));
+	}
+	cells_draw(&t, out);
+}
+
+/* Compares each further variant with the first. */
+static void
+report_comparisons(const struct eval_results *r, enum drawn as, struct buffer *out)
+{
+	const struct eval_settings *s = &r->settings;
+	struct rate_pair *pairs = memory_zero(r->count + 1, sizeof *pairs);
+
+	for (size_t v = 1; v < s->variant_count; v++) {
+		struct rate_comparison c;
+		char *text;
+
+		for (size_t i = 0; i < r->count; i++)
+			pairs[i] = (struct rate_pair){ eval_input_passes(r, i, 0, -1), eval_input_passes(r, i, v, -1) };
+		rate_compare(pairs, r->count, &c);
+		text = memory_format("%s against %s, by input: better %zu, worse %zu, equal %zu   p = %.3f   %s", s->variants[v].name,
+		    s->variants[0].name, c.better, c.worse, c.equal, c.p,
+		    c.p > 0.05 ? "not told apart at 95 %" : c.fall < 0 ? "better" : "worse");
+		report_line(as, out, text);
+		free(text);
+	}
+	free(pairs);
+}
+
+/* The inputs in which variants differ by a check. */
+static char *
+report_differing(const struct eval_results *r, int check)
+{
+	struct buffer out = BUFFER_INIT;
+	size_t count = 0;
+
+	for (size_t i = 0; i < r->count; i++) {
+		struct rate_group first = eval_input_passes(r, i, 0, check);
+		bool differ = false;
+
+		for (size_t v = 1; v < r->settings.variant_count; v++) {
+			struct rate_group group = eval_input_passes(r, i, v, check);
+
+			differ |= first.count > 0 && group.count > 0 && group.passed * first.count != first.passed * group.count;
+		}
+		if (differ && ++count <= DIFFER_MOST)
+			buffer_format(&out, "%s%s", out.len > 0 ? " " : "", r->inputs[i].id);
+	}
+	if (count > DIFFER_MOST)
+		buffer_format(&out, " and %zu more", count - DIFFER_MOST);
+	return buffer_take(&out);
+}
+
+static void
+report_checks(const struct eval_results *r, enum drawn as, struct buffer *out)
+{
+	const struct eval_settings *s = &r->settings;
+	const bool several = s->variant_count > 1;
+	struct cells t = { .as = as, .columns = 1 + s->variant_count + several };
+
+	if (s->check_count == 0)
+		return;
+	cell_add(&t, memory_text("check"));
+	for (size_t v = 0; v < s->variant_count; v++)
+		cell_add(&t, memory_text(s->variants[v].name));
+	if (several)
+		cell_add(&t, memory_text("differ in"));
+	for (size_t c = 0; c < s->check_count; c++) {
+		cell_add(&t, memory_text(s->checks[c].name));
+		for (size_t v = 0; v < s->variant_count; v++) {
+			struct rate rate;
+
+			eval_variant_rate(r, v, (int)c, &rate);
+			cell_add(&t, memory_format("%lld/%lld", (long long)rate.passed, (long long)rate.count));
+		}
+		if (several)
+			cell_add(&t, report_differing(r, (int)c));
+	}
+	cells_draw(&t, out);
+}
+
+/* The first run of an input in a variant that has not passed, else its first run. */
+static const char *
+report_run_of(const struct eval_results *r, size_t input, size_t variant)
+{
+	const char *run = "";
+
+	for (size_t k = (size_t)r->settings.repetitions; k >= 1; k--) {
+		const struct eval_trial *t = eval_trial_at(r, input, variant, k);
+
+		if (t->run[0] != '\0' && (t->outcome == EVAL_FAIL || *run == '\0'))
+			run = t->run;
+	}
+	return run;
+}
+
+static void
+report_worst(const struct eval_results *r, enum drawn as, struct buffer *out)
+{
+	size_t *worst = eval_report_worst(r), shown = 0;
+
+	for (size_t i = 0; i < r->count && shown < WORST_MOST; i++) {
+		struct buffer line = BUFFER_INIT;
+		bool passes = true;
+
+		buffer_format(&line, "worst: %s", r->inputs[worst[i]].id);
+		for (size_t v = 0; v < r->settings.variant_count; v++) {
+			struct rate_group group = eval_input_passes(r, worst[i], v, -1);
+
+			passes &= group.passed == group.count;
+			buffer_format(&line, " %lld/%lld", (long long)group.passed, (long long)group.count);
+		}
+		if (r->settings.variant_count > 1)
+			buffer_format(&line, "   awf-diff %.8s %.8s", report_run_of(r, worst[i], 0), report_run_of(r, worst[i], 1));
+		else
+			buffer_format(&line, "   awf-tail %.8s", report_run_of(r, worst[i], 0));
+		if (!passes) {
+			report_line(as, out, buffer_string(&line));
+			shown++;
+		}
+		buffer_free(&line);
+	}
+	free(worst);
+}
+
+/* Each error that occurs, once. */
+static void
+report_errors(const struct eval_results *r, enum drawn as, struct buffer *out)
+{
+	struct map counts = MAP_INIT;
+
+	for (size_t i = 0; i < r->count; i++)
+		for (size_t j = 0; j < r->settings.variant_count * (size_t)r->settings.repetitions; j++) {
+			const struct eval_trial *t = &r->inputs[i].trials[j];
+			const char *why = t->error;
+			struct buffer line = BUFFER_INIT;
+
+			for (size_t c = 0; t->outcome == EVAL_ERROR && why == NULL && c < r->settings.check_count; c++)
+				if (t->verdicts[c].outcome == EVAL_ERROR)
+					why = t->verdicts[c].why;
+			if (t->outcome == EVAL_ERROR && why != NULL && map_get(&counts, why, strlen(why)) == NULL &&
+			    counts.count < WORST_MOST) {
+				map_put(&counts, why, strlen(why), 1);
+				buffer_format(&line, "error: %s: %.300s", r->inputs[i].id, why);
+				report_line(as, out, buffer_string(&line));
+			}
+			buffer_free(&line);
+		}
+	map_free(&counts);
+}
+
+/* The lines of a text, each with a beginning. */
+static void
+report_lines(enum drawn as, struct buffer *out, const char *before, const struct buffer *lines)
+{
+	for (const char *at = buffer_string(lines), *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+		char *text = memory_format("%s%.*s", before, (int)(end - at), at);
+
+		report_line(as, out, text);
+		free(text);
+	}
+}
+
+static void
+report_table(const struct eval_results *r, enum drawn as, const struct eval_gates *gates, struct buffer *out)
+{
+	int64_t missing = eval_count(r, -1, EVAL_MISSING);
+	char *head = memory_format("%s: %zu input%s x %lld%s  %.8s", r->name, r->count, r->count == 1 ? "" : "s",
+	    r->settings.repetitions, r->settings.repetitions > 1 ? " times" : "", r->run_id);
+
+	report_line(as, out, head);
+	free(head);
+	report_variants(r, as, out);
+	report_comparisons(r, as, out);
+	report_checks(r, as, out);
+	report_worst(r, as, out);
+	report_errors(r, as, out);
+	if (missing > 0) {
+		head = memory_format("%lld of %lld trials have not ended: awf-run --resume %.8s", (long long)missing,
+		    (long long)(r->count * r->settings.variant_count * (size_t)r->settings.repetitions), r->run_id);
+		report_line(as, out, head);
+		free(head);
+	}
+	report_lines(as, out, "baseline: ", &gates->told);
+	report_lines(as, out, "does not hold: ", &gates->failed);
+}
+
+static void
+report_html(const struct eval_results *r, const struct eval_gates *gates, struct buffer *out)
+{
+	buffer_text(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+	    "<meta name=\"viewport\" content=\"width=device-width\">\n<title>");
+	html_escape(out, r->name);
+	buffer_text(out, "</title>\n<style>\n:root { color-scheme: light dark }\n"
+	    "body { font: 15px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 70em; padding: 0 1em }\n"
+	    "table { border-collapse: collapse; margin: 1em 0 }\n"
+	    "th, td { text-align: right; padding: .2em .8em; border-bottom: 1px solid #8884 }\n"
+	    "th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }\n"
+	    "</style></head><body>\n<h1>");
+	html_escape(out, r->name);
+	buffer_text(out, "</h1>\n");
+	report_table(r, DRAWN_HTML, gates, out);
+	buffer_text(out, "</body></html>\n");
+}
+
+void
+eval_report(const struct eval_results *r, const char *form, const struct eval_gates *gates, struct buffer *out)
+{
+	if (strcmp(form, "md") == 0)
+		report_table(r, DRAWN_MARKDOWN, gates, out);
+	else if (strcmp(form, "html") == 0)
+		report_html(r, gates, out);
+	else if (strcmp(form, "csv") == 0)
+		eval_report_csv(r, out);
+	else if (strcmp(form, "jsonl") == 0)
+		eval_report_jsonl(r, out);
+	else if (strcmp(form, "junit") == 0)
+		eval_report_junit(r, out);
+	else if (strcmp(form, "tap") == 0)
+		eval_report_tap(r, out);
+	else if (strcmp(form, "github") == 0) {
+		eval_report_github(r, gates, out);
+		report_table(r, DRAWN_MARKDOWN, gates, out);
+	} else
+		report_table(r, DRAWN_TEXT, gates, out);
+}

@@ -1,0 +1,269 @@
+#!/usr/bin/env bats
+# awf-eval(1).
+# shellcheck shell=bash disable=SC2016,SC2154
+bats_require_minimum_version 1.5.0
+load ../../support/helpers
+load ../../support/agent
+
+# Agents that are right at these rates, and a judge; a workflow with one of them; a server, and prices.
+prepare() {
+	export ASAN_OPTIONS=detect_leaks=0
+	mkdir -p agents
+	for of in solve:0.7 steps:0.95 judge:1; do
+		printf -- '---\nname: %s\nprovider: anthropic\nmodel: test\n---\nrate %s\n' "${of%:*}" "${of#*:}" >"agents/${of%:*}.md"
+	done
+	printf '%s\n' '#!/bin/sh' 'awf-step -r solve -a "agents/${AGENT:-solve}.md"' >flow
+	chmod +x flow
+	seq -f 'question %g' "${1-6}" >in
+	echo 'anthropic/* 3 15' >prices
+	export AWF_PRICES=$PWD/prices
+	luck
+}
+luck() {
+	rm -f port asked
+	python3 -S "$ROOT/tests/support/luck-server.py" asked "$@" >port 2>/dev/null 3>&- &
+	LUCK=$!
+	echo "$LUCK" >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s port
+	ANTHROPIC_BASE_URL="http://127.0.0.1:$(cat port)"
+	export ANTHROPIC_BASE_URL ANTHROPIC_API_KEY=k
+}
+# An evaluation with two variants and two checks, one of which asks a model.
+judged() {
+	awf-eval -k 2 --inputs in --variant solve --variant steps=AGENT=steps \
+		--check 'exact=jq -e ".result == \"right\"" >/dev/null' \
+		--check 'judge=awf-step -r -a agents/judge.md judge | jq -Re ". == \"right\""' "$@" ./flow
+}
+timeless() { jq -c 'del(.ms, .run)'; }
+asked() { wc -l <asked; }
+
+@test "variants are tried with all inputs, as often as told; checks say what is right, and the report how sure that is" {
+	prepare
+	run -0 --separate-stderr judged
+	same "$(asked)" $((6 * 2 * 2 * 2))
+	same "${lines[0]}" "eval-flow: 6 inputs x 2 times  $(basename "$(transcript)" | head -c 8)"
+	[[ ${lines[1]} == variant*pass*'95 %'*'2 of 2'*error*'p50 ms'*'$ each'*'$ paid' ]]
+	awf-eval --report -o jsonl @ | timeless >report
+	same "$(wc -l <report)" 24
+	same "$(jq -c 'select(.outcome == "pass") | .checks | map_values(.outcome)' report | sort -u)" '{"exact":"pass","judge":"pass"}'
+	for variant in solve steps; do
+		passed=$(jq -s "map(select(.variant == \"$variant\" and .outcome == \"pass\")) | length" report)
+		[[ $output == *"$variant"*" $passed/12 "* ]]
+	done
+	# Each answer has cost 1,000 tokens of input and 10 of output.
+	same "$(jq -c '[.cost_usd, .paid_usd]' report | sort -u)" '[0.00315,0.00315]'
+	[[ ${lines[2]} == *' 0.0032  0.0378' ]]
+	# It is a run, whose child runs are those of the workflow.
+	same "$(awf-tail --list --json | jq -r .name)" eval-flow
+	same "$(awf-tail --list --children -n 100 --json | jq -r .name | sort | uniq -c | xargs)" '1 eval-flow 12 solve 12 steps'
+	awf-verify -q --all 2>/dev/null || awf-verify -q "$AWF_STORAGE"
+	# The same in other forms.
+	awf-eval --report -o csv @ | tr -d '\r' >csv
+	same "$(head -n 1 csv)" 'variant,id,k,outcome,ms,cost_usd,paid_usd,run,exact,judge'
+	same "$(grep -c '^"steps",.*,pass,' csv)" "$(jq -s 'map(select(.variant == "steps" and .outcome == "pass")) | length' report)"
+	awf-eval --report -o tap @ >tap
+	same "$(head -n 2 tap | paste -sd' ')" 'TAP version 13 1..12'
+	same "$(grep -c '^ok' tap)" "$(jq -s 'group_by([.variant, .id]) | map(select(all(.outcome == "pass"))) | length' report)"
+	awf-eval --report -o junit @ >junit.xml
+	python3 -c 'import sys, xml.etree.ElementTree as e
+print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.xml").iter("failure"))))' >counts
+	same "$(cat counts)" "12 $(grep -c '^not ok' tap)"
+	awf-eval --report -o md @ | grep -q '^| variant | pass '
+	awf-eval --report -o html @ | grep -q '<td>steps</td>'
+	same "$(awf-eval --report -o github @ | grep -c '^::warning title=')" \
+		"$(jq -s 'group_by([.variant, .id]) | map(select(all(.outcome == "fail"))) | length' report)"
+}
+
+@test "killed at ten moments and resumed, it gives the same, and asks each model once" {
+	prepare
+	kill "$LUCK"
+	luck 1 steady
+	judged -o jsonl | timeless >whole
+	same "$(asked)" 48
+	kill "$LUCK"
+	luck 1 steady
+	judged >/dev/null 2>&1 3>&- &
+	eventually test -s asked
+	id=$(basename "$(readlink "$AWF_STORAGE/latest")" .jsonl)
+	for n in 1 2 3 4 5 6 7 8 9 10; do
+		sleep "0.$((RANDOM % 4 + 1))"
+		pkill -9 -f "awf-run .*--id=$id|awf-run --resume $id" || true
+		eventually eval '[ "$(awf-tail --list --json | jq -r .status)" != running ]'
+		awf-run --resume "$id" >/dev/null 2>&1 3>&- &
+		last=$!
+	done
+	wait "$last" || awf-run --resume "$id" >/dev/null
+	awf-eval --report -o jsonl "$id" | timeless >killed
+	diff whole killed
+	# A request that was under way when its worker was killed may have been sent again.
+	[ "$(asked)" -ge 48 ]
+	same "$(jq -s 'map(select(.outcome == "error" or .outcome == "missing")) | length' killed)" 0
+}
+
+@test "--reuse: a variant, or a further evaluation, pays only for what is different" {
+	prepare
+	printf '%s\n' '#!/bin/sh' 'awf-step plan -a agents/judge.md | awf-step -r solve -a "agents/${AGENT:-solve}.md"' >flow
+	run -0 awf-eval -k 2 -i in --variant solve --variant steps=AGENT=steps --check 'any=true' --reuse ./flow
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '12 rate 0.7 12 rate 0.95 12 rate 1'
+	awf-eval --report -o jsonl @ >report
+	same "$(jq -c '[.variant, .cost_usd, .paid_usd]' report | sort -u | paste -sd' ')" \
+		'["solve",0.0063,0.0063] ["steps",0.0063,0.00315]'
+	first=$(basename "$(transcript)" .jsonl)
+	: >asked
+	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
+	same "$(asked)" 0
+	sed -i 's/0.7/0.8/' agents/solve.md
+	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '12 rate 0.8'
+	# Commands depend on the variables of a variant.
+	printf '%s\n' '#!/bin/sh' 'awf-step -r say -- sh -c "cat; echo \$STYLE"' >flow
+	run -0 awf-eval -i in --variant a=STYLE=a --variant b='STYLE="b c"' --reuse --check 'is=jq -e ".result | test(\"b c\")" >/dev/null' ./flow
+	same "$(awf-eval --report -o jsonl @ | jq -c '[.variant, .outcome]' | sort -u | paste -sd' ')" '["a","fail"] ["b","pass"]'
+}
+
+@test "errors are no failures: a step of a check that fails, a workflow that does; a resume tries them again" {
+	prepare 2
+	echo 'refused' >>in
+	run -2 --separate-stderr awf-eval -i in --check 'judge=awf-step -r -a agents/none.md judge >/dev/null' ./flow
+	awf-eval --report -o jsonl @ >report || same "$?" 2
+	same "$(jq -r '[.outcome, .checks.judge.outcome] | join(" ")' report | paste -sd,)" 'error error,error error,error missing'
+	[[ $(jq -r 'select(.error) | .error' report) == *refused* ]]
+	[[ $output == *'error: '*refused* ]]
+	id=$(basename "$(transcript)" .jsonl)
+	cp agents/judge.md agents/none.md
+	: >asked
+	run -3 --separate-stderr awf-run --resume "$id"
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '1 rate 0.7 2 rate 1'
+	awf-eval --report -o jsonl "$id" >report || same "$?" 2
+	same "$(jq -r .outcome report | paste -sd,)" pass,pass,error
+	# Unless failures are what is to be checked.
+	run -0 awf-eval -i in --check-failures --check 'fails=jq -e .error >/dev/null' ./flow
+	same "$(awf-eval --report -o jsonl @ | jq -r .outcome | paste -sd,)" fail,fail,pass
+	# A check that says neither: an exit status above 1.
+	run -2 awf-eval -i in --check-failures --check 'odd=exit 7' ./flow
+	[[ $output == *'exit status 7'* ]]
+}
+
+@test "verdicts: exit status, true and false, scores, objects, state lines" {
+	printf '%s\n' '#!/bin/sh' 'cat' >flow
+	chmod +x flow
+	echo x >in
+	while IFS='|' read -r wanted command; do
+		awf-eval -i in --check "c=$command" ./flow >/dev/null
+		same "$command: $(awf-eval --report -o jsonl @ | jq -c '[.checks.c | .outcome, .score, .why]')" "$command: $wanted"
+	done <<-'EOF'
+		["pass",null,null]|true
+		["fail",null,"no good"]|echo "no good"; false
+		["fail",null,null]|echo false
+		["pass",0.5,null]|echo 0.5
+		["fail",0.4,null]|echo 0.4
+		["pass",1,"well said"]|echo '{"pass": true, "score": 1, "why": "well said"}'
+		["fail",0,null]|echo '{"pass": false, "score": 0}'
+		["fail",null,null]|awf-step -n said -- echo '{"pass": false}'
+		["pass",null,null]|awf-step -i json -r said -- jq -e '.input == "x" and .result == "x" and .id != null and .k == 1'
+	EOF
+	echo '{"type":"string","maxLength":1}' >schema.json
+	run -0 awf-eval -i in --max-ms 600000 --schema schema.json ./flow
+	same "$(awf-eval --report -o jsonl @ | jq -c '[.checks.schema.outcome, .checks.ms.outcome]')" '["pass","pass"]'
+}
+
+@test "inputs: lines and objects, with expected results; what is wrong is said in one line" {
+	printf '%s\n' '#!/bin/sh' 'cat' >flow
+	chmod +x flow
+	printf '%s\n' '{"id":"a","input":{"n":1},"expected":{"n":1},"metadata":{"x":[1]}}' '{"n":2}' '' 'plain "text"' '{"id":7,"input":"x\ny"}' >in
+	run -0 awf-eval -i in --check 'same=jq -e "if .expected then .result == .expected and .metadata.x == [1] else (.result | tostring) == .input end" >/dev/null' ./flow
+	awf-eval --report -o jsonl @ >report
+	same "$(jq -r .outcome report | sort -u)" pass
+	same "$(jq -r .id report | sed -n '1p;4p' | paste -sd,)" a,7
+	[[ $(jq -r .id report | sed -n 2p) =~ ^[0-9a-f]{8}$ ]]
+	while IFS='|' read -r line said; do
+		printf 'one\n%s\n' "$line" >in
+		run -2 --separate-stderr awf-eval -i in ./flow
+		same "$stderr" "awf-eval: $said"
+	done <<-'EOF'
+		one|in:2: has the id 66fcdac5, as line 1 has
+		{"input":"x","expectd":1}|in:2: has the member "expectd", and is made of id, input, expected, cluster and metadata
+	EOF
+	: >in
+	run -2 --separate-stderr awf-eval -i in ./flow
+	same "$stderr" 'awf-eval: in: has no inputs'
+	run -2 --separate-stderr awf-eval -i none ./flow
+	same "$stderr" 'awf-eval: none: unable to open: No such file or directory'
+	same "$(printf 'a\nb' | awf-eval -i - ./flow | head -n 1 | sed 's/  .*//')" 'eval-flow: 2 inputs x 1'
+}
+
+@test "a command line that is wrong is refused in one line" {
+	echo x >in
+	while IFS='|' read -r words said; do
+		eval "run -2 --separate-stderr awf-eval $words"
+		same "$stderr" "awf-eval: $said"
+	done <<-'EOF'
+		./flow|takes --inputs FILE
+		-i in|takes the workflow to be evaluated
+		-i in --variant 'a b' ./flow|--variant: 'a b' has no name of letters, digits, _ and -
+		-i in --variant a --variant a=X=1 ./flow|--variant: there are two of the name a
+		-i in --variant 'a=X="1' ./flow|--variant: a " has no other one
+		-i in --variant 'a=1x=1' ./flow|--variant: '1x=1' is neither VARIABLE=VALUE nor inputs.KEY=VALUE, nor a workflow
+		-i in --check exact ./flow|--check: 'exact' is not NAME=COMMAND
+		-i in --check ms=true --max-ms 3 ./flow|--check: there are two of the name ms
+		-i in --require 'exact>0.9' ./flow|--require: 'exact>0.9' is not NAME>=RATE
+		-i in --per-input 2 ./flow|--per-input: '2' is no rate from 0 to 1
+		--report|--report: takes one run: an id or its beginning, @NAME, a file
+		--report -k 2 @|--report: not with -k
+		-i in --update ./flow|--update: only with --baseline
+		-i in --schema none.json ./flow|none.json: unable to open: No such file or directory
+		-i in -o xml ./flow|-o: 'xml' is none of table, md, csv, jsonl, junit, tap, github, html
+	EOF
+	awf-run -n -c true
+	run -2 --separate-stderr awf-eval --report @
+	[[ $stderr == 'awf-eval: '*'.jsonl: is no evaluation' ]]
+}
+
+@test "what is required, of checks, variants and inputs; a baseline" {
+	printf '%s\n' '#!/bin/sh' 'if grep -q bad; then echo "${BAD-no}"; else echo yes; fi' >flow
+	chmod +x flow
+	seq -f 'good %g' 1 30 >in
+	seq -f 'bad %g' 1 3 >>in
+	check=(-i in -k 2 -j 8 --check 'yes=jq -e ".result == \"yes\"" >/dev/null')
+	run -0 awf-eval "${check[@]}" --require 'yes>=0.9,flow/yes>=0.9,flow>=0.9' ./flow
+	run -1 awf-eval --report --require 'pass>=0.95' @
+	same "${lines[-1]}" 'does not hold: pass>=0.95: flow has 60/66'
+	run -1 awf-eval --report --per-input 0.5 @
+	same "$(grep -c '^does not hold: --per-input 0.5: [0-9a-f]* of flow has 0/2' <<<"$output")" 3
+	run -2 --separate-stderr awf-eval --report --require 'none>=1' @
+	same "$stderr" "awf-eval: --require: 'none' is neither a variant nor a check"
+	run -0 awf-eval --report --baseline base.json --update @
+	same "$(jq -c '.variants.flow | length' base.json)" 33
+	same "$(wc -l <base.json)" 35
+	cp base.json before.json
+	# Better, and the same, hold; a baseline that is made again is the same.
+	run -0 awf-eval "${check[@]}" --baseline base.json --update ./flow
+	cmp base.json before.json
+	BAD=yes run -0 awf-eval "${check[@]}" --baseline base.json ./flow
+	[[ $output == *'baseline: flow: 60/66 in the baseline, 66/66 now: better 3, worse 0, equal 30'* ]]
+	# Ten of them broken.
+	sed -i 's/grep -q bad/grep -q "bad\\|good 1"/' flow
+	run -1 awf-eval "${check[@]}" --baseline base.json ./flow
+	[[ $output == *'worse 11'*': worse'*'does not hold: base.json: it is worse'* ]]
+	# Inputs that one of them has alone are named.
+	sed -i '1,2d' in
+	echo new >>in
+	run -1 awf-eval "${check[@]}" --baseline base.json ./flow
+	[[ $output == *'not in the baseline:'*'in the baseline alone:'* ]]
+	echo '{}' >base.json
+	run -2 --separate-stderr awf-eval --report --baseline base.json @
+	same "$stderr" 'awf-eval: base.json: is no baseline: make one with --update'
+}
+
+@test "a check that waits for a person: the evaluation waits, and goes on when it is resumed" {
+	printf '%s\n' '#!/bin/sh' 'cat' >flow
+	chmod +x flow
+	echo x >in
+	run -75 awf-eval -i in --check 'person=awf-step -i json -r look --approve' ./flow
+	[[ $output == *'have not ended: awf-run --resume'* ]]
+	call=$(awf-tail --list --json | jq -r '.waits[0].call')
+	awf-ctl approve "$call"
+	awf-run --resume @ >/dev/null
+	run -0 awf-eval --report @
+	[[ $output == *' 1/1 '* ]]
+}

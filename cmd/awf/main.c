@@ -32,6 +32,7 @@ static const struct command {
 	{ "show", "awf-replay", "run a recorded workflow again, show what it was made of (replay)" },
 	{ "verify", "awf-verify", "check a transcript, or whether its run is deterministic" },
 	{ "diff", "awf-diff", "show what differs between two runs, and why" },
+	{ "eval", "awf-eval", "try a workflow with many inputs, and say how often it is right" },
 	{ "import", "awf-import", "make transcripts of the sessions of coding agents" },
 	{ "record", "awf-record", "record what other programs did, and runs from elsewhere" },
 	{ "ship", "awf-ship", "copy transcripts into a database, for SQL" },

@@ -88,7 +88,8 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	const double alarms = ALARMS / (double)variants;
 	struct rate_comparison c;
 	struct rate was, is;
-	bool fell;
+	double chance;
+	bool fell, lost;
 
 	if (variant == -1) {
 		buffer_format(said, "%s: is in the baseline alone\n", b->name);
@@ -97,21 +98,23 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	if (baseline_pair_inputs(r, variant, path, b, err) != 0)
 		return -1;
 	rate_compare(b->pairs, b->count, &c);
+	chance = rate_fallen_chance(b->pairs, b->count);
+	lost = rate_lost_chance(b->pairs, b->count) <= alarms;
 	was = is = (struct rate){ 0, 0, 0, 0 };
 	for (size_t i = 0; i < b->count; i++) {
 		was.passed += b->pairs[i].a.passed;
 		was.count += b->pairs[i].a.count;
 		is.passed += b->pairs[i].b.passed;
 		is.count += b->pairs[i].b.count;
-		if (rate_lost(&b->pairs[i]) * (double)b->count <= alarms)
+		if (lost && rate_is_lost(&b->pairs[i]))
 			b->lost[b->lost_count++] = b->ids[i];
 	}
-	fell = c.p_worse <= alarms && c.fall > margin;
-	*worse |= fell || b->lost_count > 0;
+	fell = chance <= alarms && c.fall > margin;
+	*worse |= fell || lost;
 	buffer_format(said, "%s: %lld/%lld in the baseline, %lld/%lld now: better %zu, worse %zu, equal %zu, p = %.3f: %s\n",
 	    b->name, (long long)was.passed, (long long)was.count, (long long)is.passed, (long long)is.count, c.better, c.worse,
-	    c.equal, c.p_worse, fell ? "worse" : c.p <= 2 * alarms && c.fall < 0 ? "better" :
-	    c.p_worse <= alarms ? "worse, within the margin" : "not told apart");
+	    c.equal, chance, fell ? "worse" : chance <= alarms ? "worse, within the margin" :
+	    c.p <= 2 * alarms && c.fall < 0 ? "better" : "not told apart");
 	baseline_say_ids(said, "  passed always, and fail always now:", b->lost, b->lost_count);
 	baseline_say_ids(said, "  not in the baseline:", b->only_here, b->only_here_count);
 	baseline_say_ids(said, "  in the baseline alone:", b->only_there, b->only_there_count);

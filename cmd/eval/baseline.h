@@ -10,9 +10,8 @@
  * An input stands in a line of its own. Neither times nor ids of runs are in it.
  *
  * An evaluation is worse than its baseline if the rate of a variant has fallen by more than the margin, and by
- * more than chance explains (rate_compare()); or if an input that always passed now always fails, by more than
- * chance explains among so many inputs. Each of the two has 2.5 % of false alarms at most, divided by the number of
- * variants.
+ * more than chance explains (rate_fallen_chance()); or if more inputs that always passed always fail now than chance
+ * explains (rate_lost_chance()). Each of the two has 2.5 % of false alarms at most, divided by the number of variants.
  */
 #ifndef AWF_EVAL_BASELINE_H
 #define AWF_EVAL_BASELINE_H

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 #define Z 1.959963984540054      /* of the normal distribution: 95 % lie within */
+#define SPLITS_MOST 20000     /* most results whose sum is computed exactly, input by input */
 #define SUM_MOST ((int64_t)1 << 20) /* greatest sum whose distribution is computed exactly */
 
 /* Newton's method; AWF's programs need no mathematics library. */
@@ -145,7 +146,7 @@ void
 rate_compare(const struct rate_pair *pairs, size_t count, struct rate_comparison *comparison)
 {
 	int64_t *differences = memory_zero(count + 1, sizeof *differences), scale = 1, sum = 0;
-	struct rate_comparison c = { .p = 1, .p_worse = 1 };
+	struct rate_comparison c = { .p = 1 };
 	size_t used = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -172,7 +173,6 @@ rate_compare(const struct rate_pair *pairs, size_t count, struct rate_comparison
 		double above = rate_chance(differences, used, sum), below = rate_chance(differences, used, -sum);
 
 		c.fall = (double)sum / (double)scale / (double)used;
-		c.p_worse = above;
 		c.p = 2 * (above < below ? above : below);
 		c.p = c.p < 1 ? c.p : 1;
 	}
@@ -180,15 +180,111 @@ rate_compare(const struct rate_pair *pairs, size_t count, struct rate_comparison
 	*comparison = c;
 }
 
-double
-rate_lost(const struct rate_pair *pair)
+/* An input's passed results, of which each could as well be one of a as of b: chances[n] is set to how likely a has
+ * least + n of them. Returns how many numbers are possible. */
+static int64_t
+rate_split(const struct rate_pair *pair, int64_t *least, double *chances)
 {
-	double ways = 1;
+	const int64_t a = pair->a.count, b = pair->b.count, passed = pair->a.passed + pair->b.passed;
+	const int64_t most = passed < a ? passed : a;
+	double sum = 0;
 
-	if (pair->a.count == 0 || pair->b.count == 0 || pair->a.passed < pair->a.count || pair->b.passed > 0)
-		return 1;
-	/* One of the ways to choose which of the results are the passed ones (Fisher's exact test). */
-	for (int64_t i = 1; i <= pair->b.count; i++)
-		ways = ways * (double)(pair->a.count + i) / (double)i;
-	return 1 / ways;
+	*least = passed > b ? passed - b : 0;
+	/* Hypergeometric, each from the one before, and then scaled. */
+	for (int64_t n = *least; n <= most; n++) {
+		const int64_t i = n - *least;
+
+		chances[i] = i == 0 ? 1 : chances[i - 1] * (double)(a - n + 1) * (double)(passed - n + 1) /
+		    ((double)n * (double)(b - passed + n));
+		sum += chances[i];
+		for (int64_t j = 0; sum > 1e200 && j <= i; j++)
+			chances[j] /= 1e200;
+		sum = sum > 1e200 ? sum / 1e200 : sum;
+	}
+	for (int64_t i = 0; i <= most - *least; i++)
+		chances[i] /= sum;
+	return most - *least + 1;
+}
+
+double
+rate_fallen_chance(const struct rate_pair *pairs, size_t count)
+{
+	double *sums, *next, *chances, above = 0, mean = 0, variance = 0;
+	int64_t room = 1, most = 1, observed = 0, length = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		room += pairs[i].a.count;
+		most = pairs[i].a.count + 1 > most ? pairs[i].a.count + 1 : most;
+	}
+	sums = memory_zero((size_t)room, sizeof *sums);
+	next = memory_zero((size_t)room, sizeof *next);
+	chances = memory_zero((size_t)most, sizeof *chances);
+	sums[0] = 1;
+	for (size_t i = 0; i < count; i++) {
+		double own = 0, square = 0, *before = sums;
+		int64_t least, possible;
+
+		if (pairs[i].a.count == 0 || pairs[i].b.count == 0)
+			continue;
+		possible = rate_split(&pairs[i], &least, chances);
+		observed += pairs[i].a.passed - least;
+		for (int64_t j = 0; j < possible; j++) {
+			own += (double)j * chances[j];
+			square += (double)j * (double)j * chances[j];
+		}
+		mean += own;
+		variance += square - own * own;
+		if (room > SPLITS_MOST)
+			continue;
+		for (int64_t s = 0; s < length + possible - 1; s++) {
+			next[s] = 0;
+			for (int64_t j = 0; j < possible; j++)
+				next[s] += s >= j && s - j < length ? before[s - j] * chances[j] : 0;
+		}
+		length += possible - 1;
+		sums = next;
+		next = before;
+	}
+	for (int64_t s = observed; s < length; s++)
+		above += sums[s];
+	if (room > SPLITS_MOST)
+		above = variance > 0 ? rate_normal_above(((double)observed - 0.5 - mean) / rate_root(variance)) : 1;
+	free(sums);
+	free(next);
+	free(chances);
+	return above < 1 ? above : 1;
+}
+
+bool
+rate_is_lost(const struct rate_pair *pair)
+{
+	return pair->a.count > 0 && pair->b.count > 0 && pair->a.passed == pair->a.count && pair->b.passed == 0;
+}
+
+double
+rate_lost_chance(const struct rate_pair *pairs, size_t count)
+{
+	double *chances = memory_zero(count + 2, sizeof *chances), sum = 0;
+	size_t lost = 0, could = 0;
+
+	/* chances[n]: that n of the inputs so far are lost. */
+	chances[0] = 1;
+	for (size_t i = 0; i < count; i++) {
+		const struct rate_group *a = &pairs[i].a, *b = &pairs[i].b;
+		double ways = 1;
+
+		if (a->count == 0 || b->count == 0 || a->passed + b->passed != a->count)
+			continue;
+		lost += rate_is_lost(&pairs[i]);
+		for (int64_t j = 1; j <= b->count; j++)
+			ways = ways * (double)(a->count + j) / (double)j;
+		could++;
+		for (size_t n = could; n > 0; n--)
+			chances[n] = chances[n] * (1 - 1 / ways) + chances[n - 1] / ways;
+		chances[0] *= 1 - 1 / ways;
+	}
+	for (size_t n = lost; n <= could; n++)
+		sum += chances[n];
+	free(chances);
+	return lost == 0 || sum > 1 ? 1 : sum;
 }

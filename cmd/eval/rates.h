@@ -12,6 +12,7 @@
 #ifndef AWF_EVAL_RATES_H
 #define AWF_EVAL_RATES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -32,11 +33,18 @@ struct rate_pair {
 struct rate_comparison {
 	size_t better, worse, equal; /* in how many inputs b is better than a … */
 	double fall;                 /* by how much b's mean rate is below that of a; negative: above */
-	double p_worse;              /* how likely b is so much worse by chance, or more */
 	double p;                    /* how likely they differ so much by chance, in either direction */
 };
 void rate_compare(const struct rate_pair *pairs, size_t count, struct rate_comparison *comparison);
-/* How likely it is by chance that all results of one input passed before, and none now. */
-double rate_lost(const struct rate_pair *pair);
+/* How likely it is by chance that a has so many of the passed results, or more, given how many passed of each input
+ * in a and b together (the exact conditional test for 2x2 tables in strata, which Cochran, Mantel and Haenszel
+ * approximate): it asks about these inputs, where rate_compare() asks about inputs like them. */
+double rate_fallen_chance(const struct rate_pair *pairs, size_t count);
+
+/* Whether all results of an input passed before (a), and none now (b). */
+bool rate_is_lost(const struct rate_pair *pair);
+/* How likely it is by chance that so many inputs are lost, or more. An input that passed as often in both together as
+ * it was tried before could be lost: in one of the ways to choose which of its results passed (Fisher's exact test). */
+double rate_lost_chance(const struct rate_pair *pairs, size_t count);
 
 #endif

@@ -30,7 +30,7 @@ struct job {
 	struct buffer inputs;      /* JSON */
 	struct place place;
 	char *script;              /* absolute path of the workflow's script; NULL: it has none */
-	char **changed;               /* run_spec.changed */
+	char **changed;               /* run_spec.marks */
 	char **programs, **sourced; /* lists of other workspace files that the workflow's command
 	                               line executes or sources */
 	bool forks;                /* the run is a fork of the run in resume */

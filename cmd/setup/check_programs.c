@@ -17,7 +17,7 @@
 
 #define AGAIN "install AWF anew"
 
-static const char *const programs[] = { "awf", "awf-ctl", "awf-diff", "awf-exec", "awf-import", "awf-mcp", "awf-record",
+static const char *const programs[] = { "awf", "awf-ctl", "awf-diff", "awf-eval", "awf-exec", "awf-import", "awf-mcp", "awf-record",
 	"awf-replay", "awf-run", "awf-serve", "awf-ship", "awf-step", "awf-tail", "awf-verify",
 	"awf-worker", NULL };
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",

@@ -294,8 +294,8 @@ write_start(const struct run *r, const struct run_spec *spec, unsigned char key[
     bool unmarked, struct error *err)
 {
 	char *outer = run_environment_directory();
-	const struct start_spec start = { .environment = environ, .ignored = spec->ignored,
-		.outer = outer, .changed = spec->changed, .unmarked = unmarked };
+	const struct start_spec start = { .environment = environ, .ignored = spec->marks.ignored,
+		.outer = outer, .changed = spec->marks.changed, .unmarked = unmarked };
 	int failed = 0;
 
 	/* The storage's key is used only if calls may be compared with those of other attempts. */
@@ -371,7 +371,7 @@ record_started(struct run *r, const struct run_spec *spec, struct error *err)
 
 	write_environment(&w, spec);
 	if (marked)
-		marks_write_start(key, spec->ignored, &w);
+		marks_write_start(key, spec->marks.ignored, &w);
 	writer_member_string(&w, KEY_WORKFLOW_SHA256, spec->workflow_sha256);
 	failed = keep_files(r, spec, &w, err);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);

@@ -78,9 +78,9 @@ struct run_spec {
 	const char *vocabulary;       /* of the events of which it consists; NULL: of no other program */
 	char *const *argv;
 	struct span inputs;           /* JSON object of --input values */
-	char *const *ignored;         /* variables on which no call depends: names, or beginnings of
-	                                 names followed by a star; ends with NULL; may be NULL */
-	char *const *changed;         /* start_spec.changed */
+	struct {
+		char *const *ignored, *const *changed;
+	} marks;                      /* of start_spec */
 	char *const *environment;     /* variables to be recorded besides PATH LANG LC_* TZ; ends
 	                                 with NULL; may be NULL */
 	const char *directory;        /* directory of the workflow, absolute */

@@ -181,7 +181,7 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		run -2 --separate-stderr awf-eval -i in ./flow
 		same "$stderr" "awf-eval: $said"
 	done <<-'EOF'
-		one|in:2: has the id 66fcdac5, as line 1 has
+		one|in:2: has the id 2f9a7b0b, as line 1 has
 		{"input":"x","expectd":1}|in:2: has the member "expectd", and is made of id, input, expected, cluster and metadata
 	EOF
 	: >in

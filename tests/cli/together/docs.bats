@@ -158,7 +158,7 @@ complete_line() {
 		same "${COMPREPLY[*]}" "$("$program" --help=all | grep -oE '^ {2,6}(-., )?--[a-z-]*' | grep -o -- '--[a-z-]*' | paste -sd' ')"
 		asking+=" $program"
 	done
-	same "$asking" ' awf-diff awf-exec awf-import awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
+	same "$asking" ' awf-diff awf-eval awf-exec awf-import awf-mcp awf-record awf-replay awf-run awf-serve awf-ship awf-step awf-tail awf-verify awf-worker'
 	complete_line 'awf-run --timeout x'
 	same "${COMPREPLY[*]}" ''
 	complete_line 'awf-step -a res'

@@ -158,7 +158,7 @@ main(int argc, char **argv)
 		return awf_print_usage_error(NULL, "no command given (see --help)");
 	name = argv[1];
 	if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "--help=all") == 0) {
-		printf("usage: awf COMMAND [ARG...]\n\n");
+		printf("usage: awf COMMAND [ARG...]\n");
 		for (const struct command *c = commands; c->name != NULL; c++)
 			printf("  %-7s %s\n", c->name, c->help);
 		printf("\nawf NAME is awf-NAME, if there is such a program; "

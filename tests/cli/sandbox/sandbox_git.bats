@@ -788,6 +788,48 @@ named() {
 	same "$stderr" ''
 }
 
+@test "what git takes in the place of the files of a commit is not left to a sandboxed program" {
+	cat >../graph.py <<-'END'
+		import hashlib, os, subprocess, sys
+		git = lambda *words: subprocess.run(("git", "-c", "safe.directory=*") + words, check=True, capture_output=True, text=True).stdout.strip()
+		old, new = git("rev-parse", "HEAD^{tree}"), sys.argv[1]
+		git("commit-graph", "write", "--reachable", *sys.argv[2:])
+		name = ".git/objects/info/commit-graph"
+		name += "s/graph-%s.graph" % open(name + "s/commit-graph-chain").read().split()[-1] if sys.argv[2:] else ""
+		graph = bytearray(open(name, "rb").read())
+		at = graph.find(bytes.fromhex(old))
+		graph[at:at + 20] = bytes.fromhex(new)
+		graph[-20:] = hashlib.sha1(graph[:-20]).digest()
+		os.remove(name)
+		open(name, "wb").write(graph)
+	END
+	for options in '' '--without namespaces'; do
+		for way in 'git replace $old $new' 'git replace $old $new; git pack-refs --all' 'sed -i /^#/d .git/packed-refs; echo "$new refs/replace/$old" >>.git/packed-refs' \
+			'python3 -S graph.py $new' 'python3 -S graph.py $new --split'; do
+			fresh
+			rm -r evil
+			git pack-refs --all
+			cp ../graph.py graph.py
+			# shellcheck disable=SC2086
+			attempt "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+				old=\$(git rev-parse HEAD^{tree}); echo evil >>a; git add a; new=\$(git write-tree); $way; git status -s a >seen" $options
+			same "$way: $(cat seen)" "$way: " || { cat "$BATS_TEST_TMPDIR/said"; false; }
+			same "$way: $(git status -s a; git diff HEAD a | tail -n 1)" "$way: M  a"$'\n+evil'
+			grep -q 'git status may not tell of files by what it says, outside of the sandbox: it is now called .git/awf-unreviewed/' "$BATS_TEST_TMPDIR/said"
+		done
+		# What is the user's of this kind stays, also if it is packed.
+		fresh
+		rm -r evil
+		git replace HEAD~1 HEAD~2
+		git commit-graph write --reachable
+		sleep 1.1
+		# shellcheck disable=SC2086
+		attempt "git -c safe.directory='*' pack-refs --all; echo x >x; git -c safe.directory='*' add x" $options
+		same "$(cat "$BATS_TEST_TMPDIR/said")$(git replace | wc -l)" 1
+		[ -e .git/objects/info/commit-graph ]
+	done
+}
+
 # bats test_tags=turn:2
 @test "a copy of a repository by hard links leaves the user's own as it is" {
 	for setting in 'alias.st status' "alias.st !touch '$ran'"; do
@@ -1133,6 +1175,17 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	sleep 1.1
 	attempt 'rm d/x; mkfifo d/x'
 	[ -L .gitmodules.unreviewed ] && [ ! -e .gitmodules ]
+	# A directory that was made at another time and place is found when it becomes one of objects.
+	for way in "mv .git/ABC .git/objects/AT" "mkdir .git/DEF; mv .git/objects/* .git/DEF; mv .git/ABC .git/DEF/AT; rmdir .git/objects; mv .git/DEF .git/objects"; do
+		fresh
+		rm -r evil
+		object=$(git rev-parse HEAD^{tree})
+		attempt "mkdir .git/ABC; mkfifo .git/ABC/${object#??}"
+		sleep 1.1
+		attempt "rm -r .git/objects/${object%"${object#??}"}; ${way//AT/${object%"${object#??}"}}"
+		same "$way: $(find .git -type p ! -name '*.unreviewed')" "$way: "
+		grep -q 'git may wait for ever to read it' "$BATS_TEST_TMPDIR/said"
+	done
 	# Links of the user's stay, and so do objects that are links.
 	fresh
 	rm -r evil

@@ -1077,4 +1077,26 @@ before_turn: $command"
 	same "$(cat spoilt)" 'refused refused changed'
 	diff before after
 	grep -q 'heard: the end' seen
+	# Its output is not left stopped, and the flags of a descriptor are the user's, whatever it is.
+	cat >spoil.pl <<-'END'
+		use POSIX;
+		use Fcntl;
+		fcntl(STDIN, F_SETFL, O_NONBLOCK) or die;
+		fcntl(STDERR, F_SETFL, fcntl(STDERR, F_GETFL, 0) | O_NONBLOCK) or die;
+		tcflow(2, TCOOFF) or die;
+	END
+	cat >user.sh <<-'END'
+		{
+			grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/2 >before
+			awf sandbox -q -- perl spoil.pl
+			grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/2 >after
+		} <pipe
+		echo 'heard: the end'
+	END
+	mkfifo pipe
+	sleep 20 >pipe &
+	timeout 10 script -qec 'sh user.sh' typescript </dev/null >seen
+	kill $!
+	diff before after
+	grep -q 'heard: the end' seen
 }

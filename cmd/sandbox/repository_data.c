@@ -247,12 +247,18 @@ is_name_of_ref(const char *name)
 }
 
 bool
+repository_data_is_index(const char *name)
+{
+	return strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
+	    strncmp(name, "sharedindex.", 12) == 0;
+}
+
+bool
 repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
 	if (text_ends(name, ".lock")) /* a lock file, which git does not read */
 		return true;
-	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
-	    strncmp(name, "sharedindex.", 12) == 0)
+	if (repository_data_is_index(name))
 		return is_index_plain(at, name, linked, hidden);
 	if (strcmp(name, "packed-refs") == 0)
 		return are_packed_refs_plain(at, name, hidden);

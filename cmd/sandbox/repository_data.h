@@ -21,6 +21,8 @@ size_t repository_object_name_length(int at, bool linked);
  * status does not report are appended, or the refs in packed-refs that replace objects, with a space
  * and by which; each with a NUL. */
 bool repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden);
+/* Whether a file of this name is an index, or a part of one. */
+bool repository_data_is_index(const char *name);
 /* Whether the text of a configuration enables sparse checkout: then git itself checks whether files
  * that the index leaves out of the work tree exist there all the same. */
 bool repository_config_is_sparse(const char *text);

@@ -278,6 +278,13 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 		item->leads = true;
 }
 
+static bool
+was_noted(const struct repositories *before, char *text)
+{
+	return before->noted_count > 0 && bsearch(&text, before->noted, before->noted_count, sizeof text,
+	    repositories_compare_texts) != NULL;
+}
+
 /* In the first pass notes something about a path; in the second one returns whether that was not
  * noted. */
 static bool
@@ -292,19 +299,36 @@ is_new(struct walk *w, const char *path, const char *what)
 			r->noted = memory_array(r->noted, r->noted_count * 2 + 1, sizeof text);
 		r->noted[r->noted_count++] = text;
 	} else {
-		new = w->before->noted_count == 0 || bsearch(&text, w->before->noted, w->before->noted_count,
-		    sizeof text, repositories_compare_texts) == NULL;
+		new = !was_noted(w->before, text);
 		free(text);
 	}
 	return new;
 }
 
-/* Whether there was something else at a path before, which may have been moved there since. */
+/* "PATH LF DEVICE:INODE", allocated. */
+static char *
+which_text(const char *path, const struct stat *st)
+{
+	return memory_format("%s\n%llu:%llu", path, (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+}
+
+bool
+repositories_is_changed(const struct repositories *before, const char *path, const struct stat *st)
+{
+	char *which = which_text(path, st);
+	const bool changed = !repositories_is_earlier(&st->st_ctim, &before->began) || !was_noted(before, which);
+
+	free(which);
+	return changed;
+}
+
+/* In the first pass notes which file or directory is at a path; in the second one returns whether
+ * it was another one, which may have been moved there since with its directory. */
 static bool
 is_another(struct walk *w, const char *path, const struct stat *st)
 {
-	char *which = memory_format("%llu:%llu", (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
-	const bool another = is_new(w, path, which);
+	char *which = which_text("", st);
+	const bool another = is_new(w, path, which + 1);
 
 	free(which);
 	return another;
@@ -327,7 +351,7 @@ judge_new_objects(struct walk *w, int at, const char *directory, const char *nam
 		return;
 	path = repositories_join_path(directory, name);
 	another = is_another(w, path, &st);
-	if (w->before == NULL || (!another && repositories_is_earlier(&st.st_ctim, &w->before->began))) {
+	if (w->before == NULL || !repositories_is_changed(w->before, path, &st)) {
 		free(path);
 		return;
 	}
@@ -384,9 +408,8 @@ judge_graph(struct walk *w, int at, const char *directory, const char *name)
 	struct stat st;
 
 	if (examine_status(at, name, &st) == 0 && S_ISREG(st.st_mode)) {
-		const bool another = is_another(w, path, &st);
-
-		if (w->before != NULL && (another || !repositories_is_earlier(&st.st_ctim, &w->before->began)))
+		is_another(w, path, &st);
+		if (w->before != NULL && repositories_is_changed(w->before, path, &st))
 			add_hiding(w, at, directory, name);
 	} else if (is_no_file(at, name)) {
 		add_leading(w, at, directory, name);
@@ -685,7 +708,14 @@ judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct buffer hidden = BUFFER_INIT;
 	struct odd_item *item;
+	struct stat st;
 
+	if (w->before == NULL && repository_data_is_index(name) && examine_status(at, name, &st) == 0) {
+		char *path = repositories_join_path(directory, name);
+
+		is_another(w, path, &st);
+		free(path);
+	}
 	if (!repository_data_is_plain(at, name, repository_is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
 	} else if (hides_more(w, directory, &hidden)) {

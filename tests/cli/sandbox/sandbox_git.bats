@@ -1252,6 +1252,32 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 		attempt "git -c safe.directory='*' update-index --index-version 4; echo x >b; git -c safe.directory='*' add b" $options
 		same "$(cat "$BATS_TEST_TMPDIR/said") $(git ls-files -v | tr '\n' ' ')" ' S .gitattributes h a H b '
 	done
+	# One that was written earlier, and comes with the directory that is put in the place of a repository, is not trusted.
+	cat >../forge.py <<-'END'
+		import hashlib, os, subprocess, time
+		git = lambda *words: subprocess.run(("git", "-c", "safe.directory=*", "-C", "made") + words, check=True, capture_output=True, text=True).stdout.strip()
+		old = git("rev-parse", "HEAD:a")
+		open("made/a", "w").write("evil")
+		time.sleep(1.1)
+		git("add", "a")
+		index = open("made/.git/index", "rb").read().replace(bytes.fromhex(git("rev-parse", ":a")), bytes.fromhex(old))
+		index = index[:index.index(b"TREE")] if b"TREE" in index else index[:-20]
+		os.mkdir("put")
+		subprocess.run(["cp", "-r"] + ["made/.git/" + name for name in os.listdir("made/.git") if name not in ("HEAD", "index", "hooks")] + ["put"], check=True)
+		open("put/index", "wb").write(index + hashlib.sha1(index).digest())
+	END
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		cp ../forge.py .
+		git clone -q . made
+		# shellcheck disable=SC2086
+		attempt 'python3 -S forge.py' $options
+		sleep 1.1
+		# shellcheck disable=SC2086
+		attempt 'cp made/.git/HEAD head; mv made/.git away; python3 -Sc "import os; os.rename(\"put\", \"made/.git\")"; cp head made/.git/HEAD' $options
+		same "$options: $(git -C made status -s) $(ls made/.git/index)" "$options:  M a made/.git/index"
+	done
 	# A sparse checkout goes on, and tells of what comes to where it left something out.
 	fresh
 	rm -r evil

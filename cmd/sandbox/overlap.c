@@ -133,12 +133,12 @@ record_repositories(struct record *c, struct repositories *r)
 	record_bytes(c, &r->began, sizeof r->began);
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		record_list(c, lists[i]);
-	r->hidden_count = (size_t)record_count(c, r->hidden_count);
+	r->noted_count = (size_t)record_count(c, r->noted_count);
 	if (c->to == NULL)
-		r->hidden = memory_zero(r->hidden_count + 1, sizeof *r->hidden);
-	for (size_t i = 0; i < r->hidden_count; i++) {
-		record_text(c, &r->hidden[i]);
-		c->damaged = c->damaged || r->hidden[i] == NULL;
+		r->noted = memory_zero(r->noted_count + 1, sizeof *r->noted);
+	for (size_t i = 0; i < r->noted_count; i++) {
+		record_text(c, &r->noted[i]);
+		c->damaged = c->damaged || r->noted[i] == NULL;
 	}
 	r->count = (size_t)record_count(c, r->count);
 	if (c->to == NULL)
@@ -274,26 +274,26 @@ join_lists(const struct common *m, struct repositories *r, const struct reposito
 }
 
 static void
-join_hidden(const struct common *m, struct repositories *r, const struct repositories *was)
+join_noted(const struct common *m, struct repositories *r, const struct repositories *was)
 {
 	size_t kept = 0;
 	char *mapped;
 
-	for (size_t i = 0; i < r->hidden_count; i++) {
-		char *repository = memory_copy(r->hidden[i], strcspn(r->hidden[i], "\n"));
+	for (size_t i = 0; i < r->noted_count; i++) {
+		char *path = memory_copy(r->noted[i], strcspn(r->noted[i], "\n"));
 
-		if (is_common(m, repository))
-			free(r->hidden[i]);
+		if (is_common(m, path))
+			free(r->noted[i]);
 		else
-			r->hidden[kept++] = r->hidden[i];
-		free(repository);
+			r->noted[kept++] = r->noted[i];
+		free(path);
 	}
-	r->hidden = memory_array(r->hidden, kept + was->hidden_count + 1, sizeof *r->hidden);
-	for (size_t i = 0; i < was->hidden_count; i++)
-		if ((mapped = map_part(m, was->hidden[i], 0, strcspn(was->hidden[i], "\n"))) != NULL)
-			r->hidden[kept++] = mapped;
-	r->hidden_count = kept;
-	qsort(r->hidden, r->hidden_count, sizeof *r->hidden, repositories_compare_texts);
+	r->noted = memory_array(r->noted, kept + was->noted_count + 1, sizeof *r->noted);
+	for (size_t i = 0; i < was->noted_count; i++)
+		if ((mapped = map_part(m, was->noted[i], 0, strcspn(was->noted[i], "\n"))) != NULL)
+			r->noted[kept++] = mapped;
+	r->noted_count = kept;
+	qsort(r->noted, r->noted_count, sizeof *r->noted, repositories_compare_texts);
 }
 
 /* Items are moved from one to the other. */
@@ -363,7 +363,7 @@ join_record(struct repositories *r, struct repositories *was)
 	if (!find_common(&m, was->root, r->root))
 		return;
 	join_lists(&m, r, was);
-	join_hidden(&m, r, was);
+	join_noted(&m, r, was);
 	join_items(&m, r, was);
 	join_seen(&m, r, was);
 	/* Others have settings that a repository of the record had before. */

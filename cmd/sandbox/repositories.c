@@ -271,8 +271,8 @@ repositories_find(struct repositories *r, int workspace, const char *root, const
 	repositories_close_again();
 	if (r->seen_count > 0)
 		qsort(r->seen, r->seen_count, sizeof *r->seen, repositories_compare_seen);
-	if (r->hidden_count > 0)
-		qsort(r->hidden, r->hidden_count, sizeof *r->hidden, repositories_compare_texts);
+	if (r->noted_count > 0)
+		qsort(r->noted, r->noted_count, sizeof *r->noted, repositories_compare_texts);
 	return examine_check(err);
 }
 
@@ -337,9 +337,9 @@ repositories_free(struct repositories *r)
 	list_free(r->used);
 	list_free(r->used_there);
 	list_free(r->data);
-	for (size_t i = 0; i < r->hidden_count; i++)
-		free(r->hidden[i]);
-	free(r->hidden);
+	for (size_t i = 0; i < r->noted_count; i++)
+		free(r->noted[i]);
+	free(r->noted);
 	git_settings_free(&r->settings);
 	*r = (struct repositories){ .workspace = -1, .ballast = -1 };
 }

@@ -73,9 +73,11 @@ struct repositories {
 	char **used;         /* files in the workspace that settings name: hooks, included files,
 	                        words of commands; absolute paths */
 	char **used_there;   /* those of them that exist */
-	char **hidden;       /* "REPOSITORY LF PATH" of paths whose changes an index hides; sorted
-	                        after the first pass */
-	size_t hidden_count;
+	char **noted;        /* "PATH LF WHAT" of what is judged by whether it was there before: in a
+	                        repository the paths whose changes its index hides and the refs that
+	                        replace objects; and which directory or graph of objects, or index, is
+	                        at a path; sorted after the first pass */
+	size_t noted_count;
 	char **data;         /* files that git reads as data and that must be checked: those in
 	                        whose place there was something else, and those that settings
 	                        name */

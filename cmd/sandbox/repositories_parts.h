@@ -110,6 +110,10 @@ void repositories_judge_each(struct walk *w, int at, const char *directory, cons
 /* Judges the contents of a repository. one_by_shape: it is recognized by its contents, so it may
  * also contain files that are not git's. */
 void repository_judge(struct walk *w, DIR *dir, const char *path, bool one_by_shape);
+/* Whether a file or directory of a repository, with a path in the workspace, may have been changed
+ * since the command began: by its ctime, or since another one was there. What is moved with its
+ * directory keeps its ctime. Called for indexes, and for directories and graphs of objects. */
+bool repositories_is_changed(const struct repositories *before, const char *path, const struct stat *st);
 /* Whether a directory is in worktrees/ of a repository. */
 bool repository_is_linked_part(const char *directory);
 /* Whether git would recognize a directory with these contents as a repository. */

@@ -193,7 +193,7 @@ repository_ref_is_plain(int at, const char *name)
 
 /* Each line is "OBJECT-NAME REF", a comment, or the target of a tag ("^OBJECT-NAME"). */
 static bool
-are_packed_refs_plain(int at, const char *name)
+are_packed_refs_plain(int at, const char *name, struct buffer *replacing)
 {
 	struct buffer content = BUFFER_INIT;
 	bool plain = load_data(at, name, &content, REPOSITORY_DATA_LIMIT) && memchr(buffer_string(&content), '\0', content.len) == NULL;
@@ -206,6 +206,10 @@ are_packed_refs_plain(int at, const char *name)
 		ref = line[len] == ' ' ? line + len + 1 : NULL;
 		plain = *line == '#' || *line == '^' || (*line == '\0' && rest == NULL) ||
 		    (ref != NULL && is_ref_name_plain(ref));
+		if (ref != NULL && strncmp(ref, REPLACING_REFS, strlen(REPLACING_REFS)) == 0) {
+			buffer_format(replacing, "%s %.*s", ref, (int)len, line);
+			buffer_append(replacing, "", 1);
+		}
 	}
 	buffer_free(&content);
 	return plain;
@@ -243,15 +247,21 @@ is_name_of_ref(const char *name)
 }
 
 bool
+repository_data_is_index(const char *name)
+{
+	return strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
+	    strncmp(name, "sharedindex.", 12) == 0;
+}
+
+bool
 repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden)
 {
 	if (text_ends(name, ".lock")) /* a lock file, which git does not read */
 		return true;
-	if (strcmp(name, "index") == 0 || strncmp(name, "index.", 6) == 0 || strncmp(name, "next-index-", 11) == 0 ||
-	    strncmp(name, "sharedindex.", 12) == 0)
+	if (repository_data_is_index(name))
 		return is_index_plain(at, name, linked, hidden);
 	if (strcmp(name, "packed-refs") == 0)
-		return are_packed_refs_plain(at, name);
+		return are_packed_refs_plain(at, name, hidden);
 	if (strcmp(name, "MERGE_RR") == 0)
 		return are_resolutions_plain(at, name);
 	return !is_name_of_ref(name) || is_ref_plain(at, name, strcmp(name, "HEAD") == 0);

@@ -12,13 +12,17 @@
 #include "base/buffer.h"
 
 #define REPOSITORY_DATA_LIMIT ((size_t)256 << 20)
+#define REPLACING_REFS "refs/replace/" /* followed by the name of an object: git takes another one for it */
 
 /* In bytes; arguments as below. */
 size_t repository_object_name_length(int at, bool linked);
 /* Whether a file in a repository's own directory leads nowhere else. at: that directory. linked: it
  * belongs to a linked work tree, in worktrees/. hidden: the paths in an index whose changes git
- * status does not report are appended, each with a NUL. */
+ * status does not report are appended, or the refs in packed-refs that replace objects, with a space
+ * and by which; each with a NUL. */
 bool repository_data_is_plain(int at, const char *name, bool linked, struct buffer *hidden);
+/* Whether a file of this name is an index, or a part of one. */
+bool repository_data_is_index(const char *name);
 /* Whether the text of a configuration enables sparse checkout: then git itself checks whether files
  * that the index leaves out of the work tree exist there all the same. */
 bool repository_config_is_sparse(const char *text);

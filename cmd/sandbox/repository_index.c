@@ -73,11 +73,13 @@ struct indexes {
 static bool
 load_index(const struct indexes *x, const char *name, struct stat *st, struct buffer *content)
 {
+	char *path = repositories_join_path(x->directory, name);
 	int fd = openat(x->at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	const bool is = fd != -1 && fstat(fd, st) == 0 && S_ISREG(st->st_mode) &&
-	    !repositories_is_earlier(&st->st_ctim, &x->before->began) && file_read(fd, content, REPOSITORY_DATA_LIMIT) == 0;
+	    repositories_is_changed(x->before, path, st) && file_read(fd, content, REPOSITORY_DATA_LIMIT) == 0;
 
 	file_close(&fd);
+	free(path);
 	return is;
 }
 

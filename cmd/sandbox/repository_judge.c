@@ -278,27 +278,90 @@ add_leading(struct walk *w, int at, const char *directory, const char *name)
 		item->leads = true;
 }
 
+static bool
+was_noted(const struct repositories *before, char *text)
+{
+	return before->noted_count > 0 && bsearch(&text, before->noted, before->noted_count, sizeof text,
+	    repositories_compare_texts) != NULL;
+}
+
+/* In the first pass notes something about a path; in the second one returns whether that was not
+ * noted. */
+static bool
+is_new(struct walk *w, const char *path, const char *what)
+{
+	struct repositories *r = w->r;
+	char *text = memory_format("%s\n%s", path, what);
+	bool new = false;
+
+	if (w->before == NULL) {
+		if ((r->noted_count & (r->noted_count - 1)) == 0)
+			r->noted = memory_array(r->noted, r->noted_count * 2 + 1, sizeof text);
+		r->noted[r->noted_count++] = text;
+	} else {
+		new = !was_noted(w->before, text);
+		free(text);
+	}
+	return new;
+}
+
+/* "PATH LF DEVICE:INODE", allocated. */
+static char *
+which_text(const char *path, const struct stat *st)
+{
+	return memory_format("%s\n%llu:%llu", path, (unsigned long long)st->st_dev, (unsigned long long)st->st_ino);
+}
+
+bool
+repositories_is_changed(const struct repositories *before, const char *path, const struct stat *st)
+{
+	char *which = which_text(path, st);
+	const bool changed = !repositories_is_earlier(&st->st_ctim, &before->began) || !was_noted(before, which);
+
+	free(which);
+	return changed;
+}
+
+/* In the first pass notes which file or directory is at a path; in the second one returns whether
+ * it was another one, which may have been moved there since with its directory. */
+static bool
+is_another(struct walk *w, const char *path, const struct stat *st)
+{
+	char *which = which_text("", st);
+	const bool another = is_new(w, path, which + 1);
+
+	free(which);
+	return another;
+}
+
 /* Judges a directory of objects by their names, aa/ or aa/bb/. There are too many objects to list
  * all of them: only entries that are not files and are newer than the command count, and only
- * directories that have changed since then can contain those. */
+ * directories that have changed since then can contain those. In a directory that was moved there
+ * entries of any age count. */
 static void
 judge_new_objects(struct walk *w, int at, const char *directory, const char *name)
 {
 	char *path;
 	const struct dirent *entry;
 	struct stat st;
+	bool another;
 	DIR *dir;
 
-	if (w->before == NULL || examine_status(at, name, &st) != 0 || repositories_is_earlier(&st.st_ctim, &w->before->began))
+	if (examine_status(at, name, &st) != 0)
 		return;
 	path = repositories_join_path(directory, name);
+	another = is_another(w, path, &st);
+	if (w->before == NULL || !repositories_is_changed(w->before, path, &st)) {
+		free(path);
+		return;
+	}
 	dir = repositories_open_directory(w->r->workspace, path);
 	while (dir != NULL && (entry = repositories_next_entry(dir)) != NULL) {
 		const mode_t kind = repositories_entry_kind(dir, entry);
 
 		repositories_begin_judgement(w);
 		if (kind != S_IFREG && kind != S_IFDIR && examine_status(dirfd(dir), entry->d_name, &st) == 0 &&
-		    !repositories_is_earlier(&st.st_ctim, &w->before->began))
+		    (another || !repositories_is_earlier(&st.st_ctim, &w->before->began)))
 			add_leading(w, dirfd(dir), path, entry->d_name);
 		else if (kind == S_IFDIR)
 			repositories_examine_inside(w, path, entry->d_name);
@@ -327,6 +390,36 @@ judge_links(struct walk *w, int at, const char *directory, const char *name)
 }
 
 static void
+add_hiding(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct odd_item *item = repositories_add_item(w, at, directory, name, NULL, NULL);
+
+	if (item != NULL)
+		item->hides = true;
+}
+
+/* Judges a commit graph, one file or a directory of files. Git takes from it which files a commit
+ * has, instead of from the commit, so with a wrong one git status tells of no change. Git does
+ * without one, only slower. */
+static void
+judge_graph(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *path = repositories_join_path(directory, name);
+	struct stat st;
+
+	if (examine_status(at, name, &st) == 0 && S_ISREG(st.st_mode)) {
+		is_another(w, path, &st);
+		if (w->before != NULL && repositories_is_changed(w->before, path, &st))
+			add_hiding(w, at, directory, name);
+	} else if (is_no_file(at, name)) {
+		add_leading(w, at, directory, name);
+	} else {
+		judge_entries(w, at, directory, name, judge_graph);
+	}
+	free(path);
+}
+
+static void
 judge_object_info(struct walk *w, int at, const char *directory, const char *name)
 {
 	static const char *const data[] = { "packs", "packs_*", "commit-graph", "commit-graph_*",
@@ -334,6 +427,8 @@ judge_object_info(struct walk *w, int at, const char *directory, const char *nam
 
 	if (!is_one_of(name, data) || is_no_file(at, name))
 		repositories_add_item(w, at, directory, name, NULL, NULL);
+	else if (strcmp(name, "commit-graph") == 0 || strcmp(name, "commit-graphs") == 0)
+		judge_graph(w, at, directory, name);
 	else
 		judge_links(w, at, directory, name);
 }
@@ -413,10 +508,45 @@ judge_ref(struct walk *w, int at, const char *directory, const char *name)
 		judge_entries(w, at, directory, name, judge_ref);
 }
 
+/* Judges a ref that replaces an object: git takes another object for the one that its name says, so
+ * git status may tell of no change. */
+static void
+judge_replacing_ref(struct walk *w, int at, const char *directory, const char *name)
+{
+	char *line, *what, *above, *repository;
+	const size_t count = w->r->count;
+	struct stat st;
+
+	judge_ref(w, at, directory, name);
+	if (w->r->count > count || examine_status(at, name, &st) != 0 || !S_ISREG(st.st_mode) || text_ends(name, ".lock"))
+		return;
+	line = repositories_load_line(at, name);
+	what = memory_format(REPLACING_REFS "%s %s", name, line);
+	above = path_directory(directory);
+	repository = path_directory(above);
+	if (is_new(w, strcmp(repository, ".") == 0 ? "" : repository, what))
+		add_hiding(w, at, directory, name);
+	free(repository);
+	free(above);
+	free(what);
+	free(line);
+}
+
+static void
+judge_refs_entry(struct walk *w, int at, const char *directory, const char *name)
+{
+	struct stat st;
+
+	if (strcmp(name, "replace") == 0 && examine_status(at, name, &st) == 0 && S_ISDIR(st.st_mode))
+		judge_entries(w, at, directory, name, judge_replacing_ref);
+	else
+		judge_ref(w, at, directory, name);
+}
+
 static void
 judge_refs(struct walk *w, int at, const char *directory, const char *name)
 {
-	judge_entries(w, at, directory, name, judge_ref);
+	judge_entries(w, at, directory, name, judge_refs_entry);
 }
 
 /* Whether each line of a todo list begins with one of these words, none of which runs a command. */
@@ -559,26 +689,15 @@ repositories_compare_texts(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Whether an index hides changes of paths that were not hidden in its repository before; in the
- * first pass the paths are noted. */
+/* Whether a file of a repository hides more than before: an index changes of paths, packed-refs
+ * objects behind others. hidden: texts, each with its NUL. */
 static bool
 hides_more(struct walk *w, const char *directory, const struct buffer *hidden)
 {
 	bool more = false;
 
-	for (size_t at = 0; !more && at < hidden->len; at += strlen(hidden->data + at) + 1) {
-		char *path = memory_format("%s\n%s", directory, hidden->data + at);
-
-		if (w->before != NULL) {
-			more = w->before->hidden_count == 0 || bsearch(&path, w->before->hidden, w->before->hidden_count,
-			    sizeof path, repositories_compare_texts) == NULL;
-			free(path);
-		} else {
-			if ((w->r->hidden_count & (w->r->hidden_count - 1)) == 0)
-				w->r->hidden = memory_array(w->r->hidden, w->r->hidden_count * 2 + 1, sizeof path);
-			w->r->hidden[w->r->hidden_count++] = path;
-		}
-	}
+	for (size_t at = 0; !more && at < hidden->len; at += strlen(hidden->data + at) + 1)
+		more = is_new(w, directory, hidden->data + at);
 	return more;
 }
 
@@ -589,7 +708,14 @@ judge_data(struct walk *w, int at, const char *directory, const char *name)
 {
 	struct buffer hidden = BUFFER_INIT;
 	struct odd_item *item;
+	struct stat st;
 
+	if (w->before == NULL && repository_data_is_index(name) && examine_status(at, name, &st) == 0) {
+		char *path = repositories_join_path(directory, name);
+
+		is_another(w, path, &st);
+		free(path);
+	}
 	if (!repository_data_is_plain(at, name, repository_is_linked_part(directory), &hidden) || is_shared(w, at, directory, name)) {
 		add_leading(w, at, directory, name);
 	} else if (hides_more(w, directory, &hidden)) {

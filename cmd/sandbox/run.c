@@ -50,6 +50,7 @@
 #include "proc/message.h"
 #include "proc/passing.h"
 #include "proc/process.h"
+#include "proc/project_files.h"
 #include "sandbox/account.h"
 #include "sandbox/grounds.h"
 #include "sandbox/examine.h"
@@ -719,6 +720,27 @@ note_made(struct command *c, struct keeper_report *r, int failed)
 	return failed == 0 ? made : failed;
 }
 
+/* Tells of files that the command has made and from which agent CLIs take commands. No step reads
+ * them before the user has (unreviewed.h), but who starts such a CLI by hand is not asked by it. */
+static void
+tell_settings(const struct command *c)
+{
+	const struct places *p = c->places;
+	size_t told = 0;
+
+	for (char **kept = p->kept; kept != NULL && *kept != NULL && told < LINES_TOLD; kept++) {
+		const char *name = *kept + strlen(p->workspace) + 1;
+		int fd = list_has(c->held, *kept) || list_has(p->opened, *kept) || !project_files_has(name) ? -1 : resolve_exact(*kept);
+
+		if (fd != -1) {
+			message_print(PROGRAM, "%s: was made here: programs that are started here, such as agent CLIs, may run what "
+			    "it says: read it first", name);
+			told++;
+		}
+		file_close(&fd);
+	}
+}
+
 /* For root without a suitable mount: starts the search for readable files of the configuration,
  * for Landlock. */
 static int
@@ -814,6 +836,7 @@ run_blocked(struct command *c, struct error *err)
 	/* Renaming changes the workspace, so it must be within the recorded time. */
 	end_repositories(c);
 	failed = note_made(c, &r, failed);
+	tell_settings(c);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	if (failed != 0)
 		*err = r.error;

@@ -1,6 +1,8 @@
-/* Settings that have not changed are not set again. */
+/* Settings that have not changed are not set again. Whether output was stopped cannot be asked; to
+ * start it changes nothing if it was not, nor if somebody has typed Ctrl-S. */
 #include "sandbox/terminals.h"
 
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,6 +12,7 @@ terminals_save(struct terminal_state states[TERMINALS])
 	for (int fd = 0; fd < TERMINALS; fd++) {
 		struct terminal_state *s = &states[fd];
 
+		s->flags = fcntl(fd, F_GETFL);
 		s->known = tcgetattr(fd, &s->settings) == 0 && ioctl(fd, TIOCGWINSZ, &s->size) == 0;
 	}
 }
@@ -28,8 +31,11 @@ terminals_restore(const struct terminal_state states[TERMINALS])
 
 	terminals_save(now);
 	for (int fd = 0; fd < TERMINALS; fd++) {
+		if (states[fd].flags != -1 && now[fd].flags != -1 && states[fd].flags != now[fd].flags)
+			fcntl(fd, F_SETFL, states[fd].flags);
 		if (!states[fd].known || !now[fd].known)
 			continue;
+		tcflow(fd, TCOON);
 		if (!same_settings(&states[fd].settings, &now[fd].settings))
 			tcsetattr(fd, TCSANOW, &states[fd].settings);
 		if (states[fd].size.ws_row != now[fd].size.ws_row || states[fd].size.ws_col != now[fd].size.ws_col)

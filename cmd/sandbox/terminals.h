@@ -1,6 +1,7 @@
 /*
  * A sandboxed program may change settings of the terminals that it writes to (echo, what Ctrl-C
- * does, the size). They are restored when it has ended.
+ * does, the size), stop their output, and change the flags of its standard descriptors
+ * (O_NONBLOCK), which others have open too. All of this is restored when it has ended.
  */
 #ifndef AWF_SANDBOX_TERMINALS_H
 #define AWF_SANDBOX_TERMINALS_H
@@ -12,6 +13,7 @@
 #define TERMINALS 3 /* stdin, stdout, stderr */
 
 struct terminal_state {
+	int flags;                   /* of fcntl(2), for any file; -1: it is not open */
 	bool known;                  /* it is a terminal */
 	struct termios settings;
 	struct winsize size;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/locale.h"
+#include "base/lookalikes.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
@@ -28,6 +29,10 @@
 #define SHOWN ((size_t)64 << 10)        /* bytes of the text that are displayed */
 #define EDITED ((size_t)64 << 20)
 #define NAP_MS 100
+/* of a text, without its size being told: less than the smallest window shows */
+#define LINES_SEEN 12
+#define BYTES_SEEN 1000
+#define WORDS_TOLD 8
 
 /* Asks until the answer begins with the first letter of one of the words, and returns that letter;
  * 0: no answer; -1. */
@@ -158,6 +163,28 @@ question_edit_text(struct question *q, struct terminal_question *terminal, struc
 
 /* ---- the question ---- */
 
+/* Tells what the text that is displayed may hide: it may have pushed its beginning, and a line of
+ * AWF's, out of the window, and write another such line itself; and letters may not be what they
+ * look like. */
+static void
+warn_of_shown(struct buffer *out, const struct buffer *shown)
+{
+	struct buffer words = BUFFER_INIT;
+	char size[32];
+	size_t lines = shown->len > 0 && shown->data[shown->len - 1] != '\n', count;
+
+	for (size_t i = 0; i < shown->len; i++)
+		lines += shown->data[i] == '\n';
+	if (lines > LINES_SEEN || shown->len > BYTES_SEEN)
+		buffer_format(out, "(These are %zu line%s, %s.)\n", lines, lines == 1 ? "" : "s",
+		    size_text((int64_t)shown->len, size, sizeof size));
+	count = lookalikes_list(&words, buffer_string(shown), shown->len, WORDS_TOLD);
+	if (count > 0)
+		buffer_format(out, "(Letters that look like others: %s%s.)\n", buffer_string(&words),
+		    count > WORDS_TOLD ? " and more" : "");
+	buffer_free(&words);
+}
+
 static int
 question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
     enum question_answer *answer, struct error *err)
@@ -182,6 +209,7 @@ question_ask_on_terminal(struct question *q, struct terminal_question *terminal,
 		if (len < shown.len)
 			buffer_format(&out, "%s and %zu bytes more\n", locale_choose("…", "..."), shown.len - len);
 		buffer_byte(&out, '\n');
+		warn_of_shown(&out, &shown);
 		failed = terminal_question_print(terminal, &out, err);
 		if (failed == 0)
 			failed = (word = ask_word(q, always, terminal, err)) == -1 ? -1 : 0;

@@ -78,6 +78,24 @@ show_word(struct describing *d, const char *ours, const char *word)
 	trust_word_append(&d->shown, word);
 }
 
+/* Says which host a URL leads to if it does not begin with it: https://api.example.com@other.org/. */
+static void
+show_host(struct describing *d, const char *url)
+{
+	const char *authority = strstr(url, "://"), *host = NULL;
+	char *text;
+
+	for (const char *at = authority == NULL ? "" : authority + 3; *at != '\0' && strchr("/?#", *at) == NULL; at++)
+		if (*at == '@')
+			host = at + 1;
+	if (host == NULL)
+		return;
+	text = memory_copy(host, strcspn(host, "/?#"));
+	show_word(d, " (connects to ", text);
+	buffer_byte(&d->shown, ')');
+	free(text);
+}
+
 /* A path relative to the repository, to be freed by the caller; NULL: it is outside. */
 static char *
 path_inside_of(const struct describing *d, const char *real)
@@ -325,6 +343,7 @@ trust_add_server(struct trust_items *items, const struct mcp_definition *server)
 	if (server->url != NULL) {
 		describe_exactly(&d, "url", server->url);
 		show_word(&d, " ", server->url);
+		show_host(&d, server->url);
 		for (size_t i = 0; server->headers != NULL && server->headers[i] != NULL; i++) {
 			describe_exactly(&d, "header", server->headers[i]);
 			describe_exactly(&d, "value", server->header_values[i]);

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/lookalikes.h"
 #include "base/text.h"
 
 /* Whether a character looks like a space. */
@@ -15,16 +16,33 @@ is_blank(uint32_t code)
 	    code == 0x202f || code == 0x205f || code == 0x2800 || code == 0x3000;
 }
 
-/* The first piece of a text; a blank other than the space counts as hidden. */
-static struct text_piece
-piece_read(const char *text)
-{
-	const size_t len = strlen(text);
-	struct text_piece piece = text_piece(text, len);
+/* A text that is read piece by piece. */
+struct reader {
+	const char *at, *end;
+	struct lookalikes lookalikes;
+};
 
-	if (piece.kind == TEXT_SHOWN && is_blank(piece.code)) {
+static struct reader
+reader_begin(const char *text)
+{
+	struct reader r = { .at = text, .end = text + strlen(text) };
+
+	lookalikes_begin(&r.lookalikes, text, strlen(text));
+	return r;
+}
+
+/* The piece at which the reader is. A blank other than the space, and what passes for ASCII, count as
+ * hidden. */
+static struct text_piece
+piece_read(struct reader *r)
+{
+	const size_t len = (size_t)(r->end - r->at);
+	struct text_piece piece = text_piece(r->at, len);
+
+	if (piece.kind == TEXT_SHOWN && (lookalikes_letter(&r->lookalikes, r->at, piece.code) || is_blank(piece.code) ||
+	    lookalikes_sign(piece.code))) {
 		piece.kind = TEXT_HIDDEN;
-		piece.len = utf8_decode(text, len, &piece.code);
+		piece.len = utf8_decode(r->at, len, &piece.code);
 	}
 	return piece;
 }
@@ -42,11 +60,12 @@ spaces_counted(const char *text)
 static bool
 is_all_shown(const char *text)
 {
+	struct reader r = reader_begin(text);
 	struct text_piece piece;
 	bool shown = true;
 
-	for (; shown && *text != '\0'; text += piece.len) {
-		piece = piece_read(text);
+	for (; shown && *r.at != '\0'; r.at += piece.len) {
+		piece = piece_read(&r);
 		shown = piece.kind == TEXT_SHOWN;
 	}
 	return shown;
@@ -69,6 +88,7 @@ trust_word_append(struct buffer *out, const char *word)
 {
 	const bool escapes = !is_all_shown(word);
 	const char *quote = escapes ? "$'" : "'";
+	struct reader r = reader_begin(word);
 	struct text_piece piece;
 	bool within = false;
 
@@ -78,20 +98,20 @@ trust_word_append(struct buffer *out, const char *word)
 	}
 	if (*word == '\0')
 		buffer_text(out, "''");
-	while (*word != '\0') {
-		const size_t spaces = spaces_counted(word);
+	while (*r.at != '\0') {
+		const size_t spaces = spaces_counted(r.at);
 
 		if (within == (spaces > 0))
 			buffer_text(out, within ? "'" : quote);
 		within = spaces == 0;
 		if (spaces > 0) {
 			buffer_format(out, "<%zu spaces>", spaces);
-			word += spaces;
+			r.at += spaces;
 			continue;
 		}
-		piece = piece_read(word);
-		quoted_append(out, word, piece, escapes);
-		word += piece.len;
+		piece = piece_read(&r);
+		quoted_append(out, r.at, piece, escapes);
+		r.at += piece.len;
 	}
 	if (within)
 		buffer_byte(out, '\'');
@@ -100,15 +120,17 @@ trust_word_append(struct buffer *out, const char *word)
 void
 trust_text_append(struct buffer *out, const char *text)
 {
-	while (*text != '\0') {
-		const struct text_piece piece = piece_read(text);
-		const size_t spaces = spaces_counted(text);
+	struct reader r = reader_begin(text);
+
+	while (*r.at != '\0') {
+		const struct text_piece piece = piece_read(&r);
+		const size_t spaces = spaces_counted(r.at);
 
 		if (spaces > 0)
 			buffer_format(out, "<%zu spaces>", spaces);
 		else
-			text_piece_append(out, text, piece);
-		text += spaces > 0 ? spaces : piece.len;
+			text_piece_append(out, r.at, piece);
+		r.at += spaces > 0 ? spaces : piece.len;
 	}
 }
 

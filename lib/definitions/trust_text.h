@@ -1,8 +1,9 @@
 /*
  * Shows the user what a project's definition would run, so that nothing is hidden. Invisible
- * characters, and blanks other than the space, are shown as their codes; more than
- * TRUST_TEXT_SPACES spaces in a row, which could push the following text out of the window, are
- * shown as their number.
+ * characters, and blanks other than the space, are shown as their codes, and so are characters that
+ * pass for ASCII ones: a Cyrillic letter between Latin ones (github.com with U+0456 as its i), a
+ * slash that is none. More than TRUST_TEXT_SPACES spaces in a row, which could push the following
+ * text out of the window, are shown as their number.
  */
 #ifndef AWF_DEFINITIONS_TRUST_TEXT_H
 #define AWF_DEFINITIONS_TRUST_TEXT_H

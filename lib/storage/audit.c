@@ -157,7 +157,7 @@ audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 	struct buffer *line = w->out;
 	struct stat status = { .st_mode = 0 };
 	ssize_t written = -1;
-	int fd = -1, failed = 0;
+	int fd = -1, failed = 0, reason;
 
 	writer_object_end(w);
 	buffer_byte(line, '\n');
@@ -175,13 +175,17 @@ audit_append_line(const struct storage *s, struct writer *w, struct error *err)
 	if (failed != 0)
 		goto end;
 
-	/* One write at the end; if the disk is full, the part that was written is cut off again. */
+	/* One write at the end; if there is no room for it, the part that was written is cut off again.
+	 * Only writing the rest shows whether the disk is full or a limit was reached. */
 	if (fd >= 0 && lock_file_within(fd, AUDIT_LOCK_MS) == 0 && fstat(fd, &status) == 0)
 		written = write(fd, line->data, line->len);
 	if (written >= 0 && written < (ssize_t)line->len) {
-		errno = ENOSPC;
+		if (!S_ISREG(status.st_mode) || write(fd, line->data + written, line->len - (size_t)written) != -1)
+			errno = ENOSPC;
+		reason = errno;
 		if (S_ISREG(status.st_mode) && ftruncate(fd, status.st_size) != 0)
 			written = -1;
+		errno = reason;
 	}
 	if (written != (ssize_t)line->len)
 		failed = error_errno(err, ERROR_SYSTEM, path, "unable to write the audit trail");

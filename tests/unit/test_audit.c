@@ -1,10 +1,13 @@
 /* run/audit: secrets are masked, lines are bounded, the file is appended to. */
 #include "unit.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -217,6 +220,8 @@ test_failures_are_told(void **state)
 	struct audit_end end = { ID, 1, "brief", 0, "success", 0, 1, NULL };
 	struct error err = ERROR_INIT;
 	char *path = path_join(storage.root, "audit.jsonl");
+	struct rlimit before, small = { .rlim_cur = 40 };
+	struct stat st;
 	int fd;
 
 	(void)state;
@@ -235,6 +240,16 @@ test_failures_are_told(void **state)
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	assert_int_equal(audit_completed(&storage, &end, &err), -1);
 	close(fd);
+	/* a limit is not taken for a full disk, and no part of a line is left */
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	assert_int_equal(audit_completed(&storage, &end, &err), -1);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_non_null(strstr(err.message, strerror(EFBIG)));
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, 0);
 	free(path);
 }
 

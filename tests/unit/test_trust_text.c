@@ -27,6 +27,16 @@ static const struct {
 	{ "a\u2003", "$'a\\u2003'" },
 	{ "\u1680\u2000\u200a\u202f\u205f\u2800\u3000", "$'\\u1680\\u2000\\u200a\\u202f\\u205f\\u2800\\u3000'" },
 	{ "\u3164\u00ad\u202e", "$'\\u3164\\u00ad\\u202e'" },
+	/* What passes for ASCII is shown as what it is; what is of another script is not. */
+	{ "https://g\u0456thub.com/x", "$'https://g\\u0456thub.com/x'" },
+	{ "https://\u0430\u0440\u0440\u04cf\u0435.com", "$'https://\\u0430\\u0440\\u0440\\u04cf\\u0435.com'" },
+	{ "\u0440m", "$'\\u0440m'" },
+	{ "\uff52\uff4d", "$'\\uff52\\uff4d'" },
+	{ "\U0001d42b\U0001d426", "$'\\U0001d42b\\U0001d426'" },
+	{ "https://api.github.com\u2215x.org\u2044y", "$'https://api.github.com\\u2215x.org\\u2044y'" },
+	{ "\u2010rf", "$'\\u2010rf'" },
+	{ "\u0441\u043a\u0440\u0438\u043f\u0442\u044b/\u0442\u0435\u0441\u0442_2.sh", "\u0441\u043a\u0440\u0438\u043f\u0442\u044b/\u0442\u0435\u0441\u0442_2.sh" },
+	{ "\u03bb\u03cc\u03b3\u03bf\u03c2 Stra\u00dfe \u4e16\u754c", "'\u03bb\u03cc\u03b3\u03bf\u03c2 Stra\u00dfe \u4e16\u754c'" },
 	/* A mark on a blank hides no blank. */
 	{ "\u00a0\u0301", "$'\\u00a0\u0301'" },
 	{ "a        b", "'a        b'" },
@@ -55,6 +65,23 @@ words_show_their_ends_and_blanks(void **state)
 	}
 	buffer_free(&text);
 	buffer_free(&out);
+}
+
+/* One as long as a file may be takes no time that somebody would notice. */
+static void
+long_words_are_shown(void **state)
+{
+	const size_t len = (size_t)4 << 20;
+	struct buffer word = BUFFER_INIT, out = BUFFER_INIT;
+
+	(void)state;
+	for (size_t i = 0; i < len; i++)
+		buffer_byte(&word, 'x');
+	trust_word_append(&out, buffer_string(&word));
+	trust_text_append(&out, buffer_string(&word));
+	assert_int_equal(out.len, 2 * len);
+	buffer_free(&out);
+	buffer_free(&word);
 }
 
 static void
@@ -90,6 +117,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(words_show_their_ends_and_blanks),
+		cmocka_unit_test(long_words_are_shown),
 		cmocka_unit_test(texts_show_their_blanks),
 		cmocka_unit_test(what_is_left_out_is_counted),
 	};

@@ -1051,6 +1051,21 @@ before_turn: $command"
 		"$sandbox" -- sh -c 'grep -c " $(realpath ..)[^ ]* ro[^ ]*nosuid[^ ]*noexec" /proc/self/mountinfo; printf "#!/bin/sh\necho ran" >x; chmod +x x; ./x 2>/dev/null; echo $?; touch ../x ../below/x 2>/dev/null || echo closed')" $'2\n126\nclosed'
 }
 
+@test "settings of agent CLIs that a sandboxed program makes are told of" {
+	mkdir .gemini && echo {} >.gemini/settings.json
+	for options in '' '--without namespaces'; do
+		rm -rf .claude .env
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr awf sandbox -q $options -- sh -c 'mkdir .claude skills; echo {} >.claude/settings.json; echo x >x'
+		same "$stderr" "awf-sandbox: .claude: was made here: programs that are started here, such as agent CLIs, may run what it says: read it first"
+		# What was there before is not told of again.
+		# shellcheck disable=SC2086
+		run -0 --separate-stderr awf sandbox -q $options -- sh -c 'echo x >.env; echo x >x'
+		same "$stderr" "awf-sandbox: .env: was made here: programs that are started here, such as agent CLIs, may run what it says: read it first"
+		rmdir skills
+	done
+}
+
 @test "a terminal that a sandboxed program writes to is as it was when that has ended" {
 	cat >spoil.pl <<-'END'
 		use POSIX;
@@ -1075,6 +1090,28 @@ before_turn: $command"
 	END
 	script -qec 'sh user.sh' typescript </dev/null >seen
 	same "$(cat spoilt)" 'refused refused changed'
+	diff before after
+	grep -q 'heard: the end' seen
+	# Its output is not left stopped, and the flags of a descriptor are the user's, whatever it is.
+	cat >spoil.pl <<-'END'
+		use POSIX;
+		use Fcntl;
+		fcntl(STDIN, F_SETFL, O_NONBLOCK) or die;
+		fcntl(STDERR, F_SETFL, fcntl(STDERR, F_GETFL, 0) | O_NONBLOCK) or die;
+		tcflow(2, TCOOFF) or die;
+	END
+	cat >user.sh <<-'END'
+		{
+			grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/2 >before
+			awf sandbox -q -- perl spoil.pl
+			grep flags /proc/self/fdinfo/0 /proc/self/fdinfo/2 >after
+		} <pipe
+		echo 'heard: the end'
+	END
+	mkfifo pipe
+	sleep 20 >pipe &
+	timeout 10 script -qec 'sh user.sh' typescript </dev/null >seen
+	kill $!
 	diff before after
 	grep -q 'heard: the end' seen
 }

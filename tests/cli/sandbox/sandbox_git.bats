@@ -788,6 +788,48 @@ named() {
 	same "$stderr" ''
 }
 
+@test "what git takes in the place of the files of a commit is not left to a sandboxed program" {
+	cat >../graph.py <<-'END'
+		import hashlib, os, subprocess, sys
+		git = lambda *words: subprocess.run(("git", "-c", "safe.directory=*") + words, check=True, capture_output=True, text=True).stdout.strip()
+		old, new = git("rev-parse", "HEAD^{tree}"), sys.argv[1]
+		git("commit-graph", "write", "--reachable", *sys.argv[2:])
+		name = ".git/objects/info/commit-graph"
+		name += "s/graph-%s.graph" % open(name + "s/commit-graph-chain").read().split()[-1] if sys.argv[2:] else ""
+		graph = bytearray(open(name, "rb").read())
+		at = graph.find(bytes.fromhex(old))
+		graph[at:at + 20] = bytes.fromhex(new)
+		graph[-20:] = hashlib.sha1(graph[:-20]).digest()
+		os.remove(name)
+		open(name, "wb").write(graph)
+	END
+	for options in '' '--without namespaces'; do
+		for way in 'git replace $old $new' 'git replace $old $new; git pack-refs --all' 'sed -i /^#/d .git/packed-refs; echo "$new refs/replace/$old" >>.git/packed-refs' \
+			'python3 -S graph.py $new' 'python3 -S graph.py $new --split'; do
+			fresh
+			rm -r evil
+			git pack-refs --all
+			cp ../graph.py graph.py
+			# shellcheck disable=SC2086
+			attempt "export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
+				old=\$(git rev-parse HEAD^{tree}); echo evil >>a; git add a; new=\$(git write-tree); $way; git status -s a >seen" $options
+			same "$way: $(cat seen)" "$way: " || { cat "$BATS_TEST_TMPDIR/said"; false; }
+			same "$way: $(git status -s a; git diff HEAD a | tail -n 1)" "$way: M  a"$'\n+evil'
+			grep -q 'git status may not tell of files by what it says, outside of the sandbox: it is now called .git/awf-unreviewed/' "$BATS_TEST_TMPDIR/said"
+		done
+		# What is the user's of this kind stays, also if it is packed.
+		fresh
+		rm -r evil
+		git replace HEAD~1 HEAD~2
+		git commit-graph write --reachable
+		sleep 1.1
+		# shellcheck disable=SC2086
+		attempt "git -c safe.directory='*' pack-refs --all; echo x >x; git -c safe.directory='*' add x" $options
+		same "$(cat "$BATS_TEST_TMPDIR/said")$(git replace | wc -l)" 1
+		[ -e .git/objects/info/commit-graph ]
+	done
+}
+
 # bats test_tags=turn:2
 @test "a copy of a repository by hard links leaves the user's own as it is" {
 	for setting in 'alias.st status' "alias.st !touch '$ran'"; do
@@ -1133,6 +1175,17 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 	sleep 1.1
 	attempt 'rm d/x; mkfifo d/x'
 	[ -L .gitmodules.unreviewed ] && [ ! -e .gitmodules ]
+	# A directory that was made at another time and place is found when it becomes one of objects.
+	for way in "mv .git/ABC .git/objects/AT" "mkdir .git/DEF; mv .git/objects/* .git/DEF; mv .git/ABC .git/DEF/AT; rmdir .git/objects; mv .git/DEF .git/objects"; do
+		fresh
+		rm -r evil
+		object=$(git rev-parse HEAD^{tree})
+		attempt "mkdir .git/ABC; mkfifo .git/ABC/${object#??}"
+		sleep 1.1
+		attempt "rm -r .git/objects/${object%"${object#??}"}; ${way//AT/${object%"${object#??}"}}"
+		same "$way: $(find .git -type p ! -name '*.unreviewed')" "$way: "
+		grep -q 'git may wait for ever to read it' "$BATS_TEST_TMPDIR/said"
+	done
 	# Links of the user's stay, and so do objects that are links.
 	fresh
 	rm -r evil
@@ -1198,6 +1251,32 @@ as_it_was() { (cd .git && find . -type f -exec cksum {} + | sort -k 3); find . -
 		# shellcheck disable=SC2086
 		attempt "git -c safe.directory='*' update-index --index-version 4; echo x >b; git -c safe.directory='*' add b" $options
 		same "$(cat "$BATS_TEST_TMPDIR/said") $(git ls-files -v | tr '\n' ' ')" ' S .gitattributes h a H b '
+	done
+	# One that was written earlier, and comes with the directory that is put in the place of a repository, is not trusted.
+	cat >../forge.py <<-'END'
+		import hashlib, os, subprocess, time
+		git = lambda *words: subprocess.run(("git", "-c", "safe.directory=*", "-C", "made") + words, check=True, capture_output=True, text=True).stdout.strip()
+		old = git("rev-parse", "HEAD:a")
+		open("made/a", "w").write("evil")
+		time.sleep(1.1)
+		git("add", "a")
+		index = open("made/.git/index", "rb").read().replace(bytes.fromhex(git("rev-parse", ":a")), bytes.fromhex(old))
+		index = index[:index.index(b"TREE")] if b"TREE" in index else index[:-20]
+		os.mkdir("put")
+		subprocess.run(["cp", "-r"] + ["made/.git/" + name for name in os.listdir("made/.git") if name not in ("HEAD", "index", "hooks")] + ["put"], check=True)
+		open("put/index", "wb").write(index + hashlib.sha1(index).digest())
+	END
+	for options in '' '--without namespaces'; do
+		fresh
+		rm -r evil
+		cp ../forge.py .
+		git clone -q . made
+		# shellcheck disable=SC2086
+		attempt 'python3 -S forge.py' $options
+		sleep 1.1
+		# shellcheck disable=SC2086
+		attempt 'cp made/.git/HEAD head; mv made/.git away; python3 -Sc "import os; os.rename(\"put\", \"made/.git\")"; cp head made/.git/HEAD' $options
+		same "$options: $(git -C made status -s) $(ls made/.git/index)" "$options:  M a made/.git/index"
 	done
 	# A sparse checkout goes on, and tells of what comes to where it left something out.
 	fresh

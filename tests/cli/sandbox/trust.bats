@@ -219,6 +219,13 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	jq -nc '{mcpServers: {"lint": {url: "https://example.org/\u2003x", headers: {X: "a) (b"}}}}' >.mcp.json
 	step 2 -a reviewer
 	[[ $stderr == *"MCP server lint: \$'https://example.org/\\u2003x' (X: 'a) (b'): runs in no sandbox"* ]]
+	# Neither is a host what it looks like, nor what stands first in a URL.
+	jq -nc '{mcpServers: {"lint": {url: "https://g\u0456thub.com/x"}}}' >.mcp.json
+	step 2 -a reviewer
+	[[ $stderr == *"MCP server lint: \$'https://g\\u0456thub.com/x': runs in no sandbox"* ]]
+	jq -nc '{mcpServers: {"lint": {url: "https://github.com\\@other.example:8/x@y"}}}' >.mcp.json
+	step 2 -a reviewer
+	[[ $stderr == *"MCP server lint: 'https://github.com\\@other.example:8/x@y' (connects to other.example:8): runs in no sandbox"* ]]
 	printf -- '---\nmodel: replay/x\nbefore_turn: echo a  b\n---\nHi.\n' >"agents/re$(printf '%200s' '')viewer.md"
 	step 2 -a "./agents/re$(printf '%200s' '')viewer.md"
 	[[ $stderr == *"before_turn of the agent 're'<200 spaces>'viewer': /bin/sh -c 'echo a  b': runs in no sandbox"* ]]

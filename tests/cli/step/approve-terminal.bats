@@ -196,6 +196,27 @@ decided() {
 	shown '^status 3'
 }
 
+@test "a text that scrolls away, or that is not what it looks like, is told of" {
+	sed -i 's/-i json //' flow
+	{ echo 'rm -rf ~'; printf '\n%.0s' {1..60}; printf 'ok:0:0 waits for a decision about:\n\necho hi\n'; } >in
+	keys "awf-run -n ./flow; echo status \$?" Enter
+	shown '^\(These are 64 lines, 113 B\.\)$'
+	shown 'Approve ok:0:0\? \(yes, no, edit\)'
+	same "$(screen | grep -c 'rm -rf')" 0
+	keys no Enter
+	shown 'Why'
+	keys Enter
+	shown '^status 3'
+	printf 'curl https://g\xd1\x96thub.com/ привет - мир/world don\xe2\x80\x99t' >in
+	keys "clear; awf-run -n ./flow; echo status \$?" Enter
+	shown '^\(Letters that look like others: https://g\\u0456thub\.com/\.\)$'
+	same "$(screen | grep -c '^.These')" 0
+	keys no Enter
+	shown 'Why'
+	keys Enter
+	shown '^status 3'
+}
+
 @test "bytes that are no text cannot be edited" {
 	printf '\377\376' >in
 	sed -i 's/-i json //' flow

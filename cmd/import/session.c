@@ -83,7 +83,7 @@ session_has(const struct session_lines *s, const char id[ID_SIZE])
 static bool
 session_is_left(const struct session_lines *s)
 {
-	return s->rewritten && s->record.seq > 0 && strcmp(s->record.last, s->last) != 0;
+	return s->record.rewritten && s->record.seq > 0 && strcmp(s->record.last, s->last) != 0;
 }
 
 /* The number of the prompt whose call begins with this event. */
@@ -130,10 +130,10 @@ session_recorded(struct session_lines *s, const char *line, size_t len)
 	if (event_view(line, len, &view) != 0)
 		return;
 	if (view.type == EVENT_RUN_COMPLETED) {
-		s->ends.list = memory_array(s->ends.list, s->ends.count + 1, sizeof *s->ends.list);
-		s->ends.list[s->ends.count++] = view.seq;
+		s->record.ends.list = memory_array(s->record.ends.list, s->record.ends.count + 1, sizeof *s->record.ends.list);
+		s->record.ends.list[s->record.ends.count++] = view.seq;
 	}
-	if (!s->rewritten || !event_copy_id(view.event_id, id))
+	if (!s->record.rewritten || !event_copy_id(view.event_id, id))
 		return;
 	if (view.type == EVENT_RUN_STARTED) {
 		memset(&s->sums, 0, sizeof s->sums);
@@ -174,7 +174,7 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	struct span line;
 
 	memcpy(e.id, id, ID_SIZE);
-	if (s->rewritten && (session_has(s, id) || session_is_left(s))) {
+	if (s->record.rewritten && (session_has(s, id) || session_is_left(s))) {
 		/* It is recorded; or it belongs to what is no longer the end of the session. */
 		if (session_has(s, id))
 			memmove(s->last, id, ID_SIZE);
@@ -188,7 +188,7 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	line = line_span(&s->line);
 	digest_blake2b(line.at, line.len - 1, s->prev);
 	memmove(s->last, id, ID_SIZE);
-	if (s->rewritten)
+	if (s->record.rewritten)
 		session_note(s, type, id, path, iteration);
 	return s->callbacks->take(s->context, line, err);
 }
@@ -199,8 +199,8 @@ session_end_recorded(struct session_lines *s, struct error *err)
 {
 	const size_t attempt = s->attempts;
 
-	if (attempt > s->ends.count || attempt == 0 ||
-	    s->ends.list[attempt - 1] != s->seq + (*s->prompt != '\0' ? 2 : 1))
+	if (attempt > s->record.ends.count || attempt == 0 ||
+	    s->record.ends.list[attempt - 1] != s->seq + (*s->prompt != '\0' ? 2 : 1))
 		return 0;
 	return session_end(s, err) != 0 ? -1 : session_begin_attempt(s, err);
 }
@@ -268,7 +268,7 @@ session_start(struct session_lines *s, struct span said, struct error *err)
 	writer_object_end(&w);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, 1);
-	s->rewritten = span_true(span_member(said, "rewritten"));
+	s->record.rewritten = span_true(span_member(said, "rewritten"));
 	wall = s->wall;
 	failed = s->callbacks->recorded(s->context, s, err);
 	if (s->record.attempts > 0) {
@@ -439,7 +439,7 @@ session_start_prompt(struct session_lines *s, struct span said, struct span bloc
 
 	session_text(blocks, &text);
 	session_derive_id(s, "start", key, id);
-	if (s->rewritten)
+	if (s->record.rewritten)
 		s->prompts = session_number(s, id);
 	call = memory_format(STEP ":0:%lld", (long long)s->prompts);
 	writer_begin(&w, &payload);
@@ -708,7 +708,7 @@ session_take(struct session_lines *s, struct span said, struct error *err)
 			if (i > 0 && *s->run_id == '\0')
 				return error_set(err, ERROR_INVALID_INPUT, s->format,
 				    "the format program does not say which session it is");
-			if (i > 0 && s->rewritten) {
+			if (i > 0 && s->record.rewritten) {
 				if (kinds[i].what != NULL && session_has_left(s, kinds[i].what, span_member(said, "id")) &&
 				    session_begin_anew(s, err) != 0)
 					return -1;
@@ -727,7 +727,7 @@ session_free(struct session_lines *s)
 		free(s->open[i].name);
 	free(s->open);
 	free(s->blobs);
-	free(s->ends.list);
+	free(s->record.ends.list);
 	free(s->record.iterations);
 	map_free(&s->record.ids);
 	buffer_free(&s->record.text);

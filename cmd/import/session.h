@@ -32,8 +32,11 @@
 /* The seqs of run.completed lines, in order. */
 struct session_ends { int64_t *list; size_t count; };
 
-/* What is recorded of a session whose log is rewritten, with what was added since. */
+/* What is recorded of a session. All but the ends is known only if its log is rewritten, with what was added
+ * since. */
 struct session_record {
+	struct session_ends ends;
+	bool rewritten;
 	int64_t seq, wall;            /* of the last line; seq 0: nothing is recorded */
 	char digest[DIGEST_SIZE], last[ID_SIZE]; /* of the last line, and its event id */
 	struct map ids;               /* of events → index in iterations */
@@ -83,9 +86,7 @@ struct session_lines {
 	struct open_call { char event_id[ID_SIZE]; char *name; int64_t began; bool over; } *open;
 	size_t open_count;
 	struct { int64_t tokens[2], answers, calls; } sums; /* of the attempt; calls: that have ended */
-	struct session_ends ends;
-	bool rewritten;               /* its log is */
-	struct session_record record; /* of one whose log is rewritten */
+	struct session_record record;
 	size_t attempts;
 	struct buffer start;          /* payload of run.started up to its attempt */
 };

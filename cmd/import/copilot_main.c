@@ -3,9 +3,10 @@
  * are in the log of their session: FILE/AGENT is what one of them does. Their events have an agentId (1.0.6 on)
  * or the parentToolCallId of the call that started them (before).
  *
- *   - The usage of an answer is a session.usage_record before it. Earlier versions have only the output
- *     with the answer, and all the rest when the session ends: what is not said with answers by then is
- *     said as one that is partial.
+ *   - The usage of an answer is a session.usage_record before it. Earlier versions have at most the output
+ *     with the answer, and all the rest when the session ends: what is not said by then is said as an
+ *     answer that is partial. They count since the session was gone on with (1.0.43), or since it was begun,
+ *     and then also for each agent (1.0.82).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,8 @@
 #include "base/text.h"
 #include "import/format.h"
 
-/* Tokens of a model since the session was begun, or gone on with, that were said. */
-struct model_sum { char *model; long long output; };
+/* Tokens of a model that were said since the session was begun, or gone on with. */
+struct model_sum { char *model; struct format_usage said; };
 
 static struct copilot {
 	struct buffer start;    /* data of session.start */
@@ -23,6 +24,7 @@ static struct copilot {
 	struct map calls;       /* of tools */
 	struct buffer usage, usage_model, usage_id, usage_time; /* of the answer that comes; empty: not known */
 	bool has_records;       /* of usage: so far */
+	struct buffer model;    /* JSON: of the session's, or a sub-agent's, last choice */
 	struct model_sum *sums;
 	size_t sum_count;
 } copilot;
@@ -93,18 +95,22 @@ copilot_sum_of(struct span model)
 			return &copilot.sums[i];
 		}
 	copilot.sums = memory_array(copilot.sums, copilot.sum_count + 1, sizeof *copilot.sums);
-	copilot.sums[copilot.sum_count] = (struct model_sum){ name != NULL ? name : memory_text(""), 0 };
+	copilot.sums[copilot.sum_count] = (struct model_sum){ .model = name != NULL ? name : memory_text("") };
 	return &copilot.sums[copilot.sum_count++];
 }
 
-static void
-copilot_write_usage(struct span counts, long long output_said, struct buffer *out)
+static struct format_usage
+copilot_usage_of(struct span counts)
 {
-	const long long output = format_count(counts, "outputTokens");
-	const struct format_usage usage = { .input = format_count(counts, "inputTokens"),
-		.output = output > output_said ? output - output_said : 0,
-		.cache_read = format_count(counts, "cacheReadTokens"), .cache_write = format_count(counts, "cacheWriteTokens"),
-		.reasoning = format_count(counts, "reasoningTokens") };
+	return (struct format_usage){ .input = format_count(counts, "inputTokens"),
+		.output = format_count(counts, "outputTokens"), .cache_read = format_count(counts, "cacheReadTokens"),
+		.cache_write = format_count(counts, "cacheWriteTokens"), .reasoning = format_count(counts, "reasoningTokens") };
+}
+
+static void
+copilot_write_usage(struct span counts, struct buffer *out)
+{
+	const struct format_usage usage = copilot_usage_of(counts);
 
 	format_write_usage(&usage, SPAN_NONE, out);
 }
@@ -146,7 +152,7 @@ copilot_take_usage(struct format_log *log, struct span line, struct span data)
 	const struct span usage = span_member(data, "usage");
 
 	copilot_say_lost_usage(log);
-	copilot_write_usage(usage, 0, &copilot.usage);
+	copilot_write_usage(usage, &copilot.usage);
 	format_keep(&copilot.usage_model, span_member(usage, "model"));
 	format_keep(&copilot.usage_id, span_member(line, "id"));
 	format_keep(&copilot.usage_time, span_member(line, "timestamp"));
@@ -160,7 +166,7 @@ copilot_take_compaction(struct format_log *log, struct span line, struct span da
 	struct buffer usage = BUFFER_INIT;
 
 	if (span_type(span_member(counts, "inputTokens")) == 'n') {
-		copilot_write_usage(counts, 0, &usage);
+		copilot_write_usage(counts, &usage);
 		copilot_say_usage(log, span_member(line, "id"), span_member(line, "timestamp"), span_member(counts, "model"), &usage);
 	}
 	buffer_free(&usage);
@@ -188,32 +194,47 @@ copilot_take_answer(struct format_log *log, struct span line, struct span data)
 	if (copilot.usage.len > 0)
 		buffer_append(&h->usage, copilot.usage.data, copilot.usage.len);
 	else if (span_type(span_member(data, "outputTokens")) == 'n')
-		copilot_write_usage(data, 0, &h->usage);
+		copilot_write_usage(data, &h->usage);
 	buffer_clear(&copilot.usage);
 	format_say_answer(log);
 }
 
-/* The session ends, for now: says what its answers have not said. */
+static long long
+copilot_rest(long long all, long long *said)
+{
+	const long long rest = all > *said ? all - *said : 0;
+
+	*said = all;
+	return rest;
+}
+
+/* The session ends, for now: says what has not been said. */
 static void
 copilot_take_shutdown(struct format_log *log, struct span line, struct span data)
 {
+	const bool since_begun = span_type(span_member(data, "agentMetrics")) == 'o';
 	struct buffer usage = BUFFER_INIT, id = BUFFER_INIT;
 
 	for (struct span_walk model = span_walk(span_member(data, "modelMetrics")); !copilot.has_records && span_next(&model);) {
-		const struct span counts = span_member(model.value, "usage");
-		const struct model_sum *sum = copilot_sum_of(model.key);
+		const struct format_usage all = copilot_usage_of(span_member(model.value, "usage"));
+		struct format_usage *said = &copilot_sum_of(model.key)->said;
+		const struct format_usage rest = { copilot_rest(all.input, &said->input), copilot_rest(all.output, &said->output),
+			copilot_rest(all.cache_read, &said->cache_read), copilot_rest(all.cache_write, &said->cache_write),
+			copilot_rest(all.reasoning, &said->reasoning) };
 
+		if (rest.input == 0 && rest.output == 0)
+			continue;
 		buffer_clear(&id);
 		buffer_byte(&id, '"');
 		span_plain(span_member(line, "id"), &id);
 		buffer_byte(&id, ' ');
 		buffer_append(&id, model.key.at + 1, model.key.len - 2);
 		buffer_byte(&id, '"');
-		copilot_write_usage(counts, sum->output, &usage);
+		format_write_usage(&rest, SPAN_NONE, &usage);
 		copilot_say_usage(log, span_of(id.data, id.len), span_member(line, "timestamp"), model.key, &usage);
 	}
-	for (size_t i = 0; i < copilot.sum_count; i++)
-		copilot.sums[i].output = 0;
+	for (size_t i = 0; !since_begun && i < copilot.sum_count; i++)
+		copilot.sums[i].said = (struct format_usage){ 0 };
 	buffer_free(&usage);
 	buffer_free(&id);
 }
@@ -287,8 +308,14 @@ copilot_take_line(struct format_log *log, struct span line)
 	const bool start = span_is(type, "session.start"), answer = span_is(type, "assistant.message");
 
 	copilot.has_records |= span_is(type, "session.usage_record");
-	if (answer)
-		copilot_sum_of(span_member(data, "model"))->output += format_count(data, "outputTokens");
+	if (answer) {
+		const struct span model = span_member(data, "model");
+
+		copilot_sum_of(span_type(model) == 's' ? model : span_of(copilot.model.data, copilot.model.len))->said.output +=
+		    format_count(data, "outputTokens");
+	}
+	if (start || span_is(type, "session.model_change"))
+		format_keep(&copilot.model, span_member(data, start ? "selectedModel" : "newModel"));
 	if (start && copilot.start.len == 0)
 		buffer_append(&copilot.start, data.at, data.len);
 	if (span_is(type, "subagent.started"))
@@ -353,6 +380,7 @@ copilot_read(struct format_log *log, struct error *err)
 	buffer_free(&copilot.usage_model);
 	buffer_free(&copilot.usage_id);
 	buffer_free(&copilot.usage_time);
+	buffer_free(&copilot.model);
 	for (size_t i = 0; i < copilot.sum_count; i++)
 		free(copilot.sums[i].model);
 	free(copilot.sums);

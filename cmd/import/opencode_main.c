@@ -153,16 +153,14 @@ tree_load(const char *path, struct buffer *out)
 	return is;
 }
 
-struct newest { const char *tree; int64_t wall; };
-
 static void
 tree_note_time(void *context, const char *path)
 {
-	struct newest *newest = context;
+	int64_t *newest = context;
 	struct stat status;
 
-	if (stat(path, &status) == 0 && clock_of(&status.st_mtim) > newest->wall)
-		newest->wall = clock_of(&status.st_mtim);
+	if (stat(path, &status) == 0 && clock_of(&status.st_mtim) > *newest)
+		*newest = clock_of(&status.st_mtim);
 }
 
 /* The name of a file without .json. */
@@ -172,18 +170,6 @@ tree_name(const char *path)
 	const char *base = path_base(path);
 
 	return memory_copy(base, strlen(base) - strlen(".json"));
-}
-
-static void
-tree_note_message(void *context, const char *path)
-{
-	const struct newest *newest = context;
-	char *name = tree_name(path), *parts = memory_format("%s/part/%s", newest->tree, name);
-
-	tree_note_time(context, path);
-	tree_walk(parts, tree_note_time, context);
-	free(parts);
-	free(name);
 }
 
 /* ---- which sessions ---- */
@@ -202,7 +188,8 @@ opencode_say_log(struct format_log *log, const char *path, int64_t wall)
 	buffer_byte(&log->out, '\n');
 }
 
-/* Sub-agents are said by the session that has called them: with them it has changed. */
+/* Sub-agents are said by the session that has called them: with them it has changed. A message is written last
+ * when it is complete, after its parts. */
 static int
 database_say_logs(struct format_log *log, const struct store *store, struct error *err)
 {
@@ -210,8 +197,7 @@ database_say_logs(struct format_log *log, const struct store *store, struct erro
 	    "WITH RECURSIVE root(id, top) AS (SELECT id, id FROM session WHERE parent_id IS NULL "
 	    " OR parent_id NOT IN (SELECT id FROM session) "
 	    " UNION ALL SELECT s.id, r.top FROM session s JOIN root r ON s.parent_id = r.id) "
-	    "SELECT r.top, max(max(s.time_updated, coalesce((SELECT max(time_updated) FROM message WHERE session_id = s.id), 0),"
-	    " coalesce((SELECT max(time_updated) FROM part WHERE session_id = s.id), 0))) "
+	    "SELECT r.top, max(max(s.time_updated, coalesce((SELECT max(time_updated) FROM message WHERE session_id = s.id), 0))) "
 	    "FROM root r JOIN session s ON s.id = r.id GROUP BY r.top ORDER BY r.top";
 	sqlite3_stmt *statement = store_select(store, log, sql, NULL, err);
 	int got;
@@ -266,14 +252,14 @@ tree_say_log(void *context, const char *path)
 {
 	const struct tree_log *all = context;
 	char *id = tree_name(path), *messages = memory_format("%s/message/%s", all->tree, id);
-	struct newest newest = { .tree = all->tree };
+	int64_t newest = 0;
 	struct buffer json = BUFFER_INIT;
 
 	if (tree_load(path, &json) && span_type(span_member(span_of(json.data, json.len), "parentID")) != 's' &&
 	    !tree_is_in_database(all->tree, id)) {
 		tree_note_time(&newest, path);
-		tree_walk(messages, tree_note_message, &newest);
-		opencode_say_log(all->log, path, newest.wall);
+		tree_walk(messages, tree_note_time, &newest);
+		opencode_say_log(all->log, path, newest);
 	}
 	buffer_free(&json);
 	free(messages);
@@ -540,8 +526,9 @@ opencode_say_prompt(struct format_log *log, const struct message *m, struct span
 	buffer_free(&time);
 }
 
-/* Tokens of an answer: input has none from a cache, output no reasoning. Answers of several steps (before 1.0)
- * have those of the last one, and each step has its own. */
+/* Tokens of an answer: input has none from a cache, and output no reasoning, where there is a total that says so:
+ * before, output had that, too. Answers of several steps (before 1.0) have the tokens of the last one, and
+ * each step has its own. */
 static void
 opencode_write_usage(struct span message, struct span parts, struct buffer *out)
 {
@@ -555,11 +542,12 @@ opencode_write_usage(struct span message, struct span parts, struct buffer *out)
 	for (struct span_walk part = span_walk(parts); steps ? span_next(&part) : true;) {
 		const struct span tokens = span_member(steps ? part.value : message, "tokens"), cache = span_member(tokens, "cache");
 		const long long read = format_count(cache, "read"), write = format_count(cache, "write"),
-		    reasoning = format_count(tokens, "reasoning");
+		    reasoning = format_count(tokens, "reasoning"), input = format_count(tokens, "input") + read + write,
+		    output = format_count(tokens, "output");
 
 		if (!steps || span_is(span_member(part.value, "type"), "step-finish")) {
-			usage.input += format_count(tokens, "input") + read + write;
-			usage.output += format_count(tokens, "output") + reasoning;
+			usage.input += input;
+			usage.output += output + (format_count(tokens, "total") > input + output ? reasoning : 0);
 			usage.cache_read += read;
 			usage.cache_write += write;
 			usage.reasoning += reasoning;
@@ -681,7 +669,7 @@ opencode_say_messages(struct format_log *log, const struct store *store, const s
 	const size_t said = session_said(s, log->whole);
 	int failed = 0;
 
-	for (size_t i = 0; failed == 0 && i < said; i++) {
+	for (size_t i = 0; failed == 0 && s->messages != NULL && i < said; i++) {
 		const struct message *m = &s->messages[i];
 		const struct span role = span_member(span_of(m->json.data, m->json.len), "role");
 		struct buffer parts = BUFFER_INIT;

@@ -261,6 +261,38 @@ old_copilot() {
 	once_more
 }
 
+@test "copilot: a log that counts since the session was begun, and one whose answers name no model" {
+	copilot
+	old_copilot >"$LOG" <<-'END'
+		session.start|{"sessionId":"s1","copilotVersion":"1.0.82","selectedModel":"gpt-4.1","context":{"cwd":"/work/shop"}}
+		user.message|{"content":"Look."}
+		assistant.message|{"model":"gpt-4.1","content":"Good.","toolRequests":[]}
+		session.shutdown|{"modelMetrics":{"gpt-4.1":{"usage":{"inputTokens":2300,"outputTokens":61,"cacheReadTokens":1500,"reasoningTokens":35}}},"agentMetrics":{"main":{}}}
+		user.message|{"content":"Again."}
+		assistant.message|{"model":"gpt-4.1","content":"Yes.","toolRequests":[]}
+		session.shutdown|{"modelMetrics":{"gpt-4.1":{"usage":{"inputTokens":3700,"outputTokens":64,"cacheReadTokens":1500,"reasoningTokens":35}}},"agentMetrics":{"main":{}}}
+		session.shutdown|{"modelMetrics":{"gpt-4.1":{"usage":{"inputTokens":3700,"outputTokens":64,"cacheReadTokens":1500,"reasoningTokens":35}}},"agentMetrics":{"main":{}}}
+	END
+	import 0 -q --ended 0s
+	sound
+	same "$(runs copilot)" '["success",2,3700,64]'
+	anew other
+	old_copilot >"$LOG" <<-'END'
+		session.start|{"sessionId":"s1","copilotVersion":"1.0.43","selectedModel":"gpt-4.1","context":{"cwd":"/work/shop"}}
+		user.message|{"content":"Look."}
+		assistant.message|{"content":"Good.","toolRequests":[],"outputTokens":50}
+		session.model_change|{"newModel":"gpt-5-mini"}
+		assistant.message|{"content":"Good.","toolRequests":[],"outputTokens":7}
+		session.shutdown|{"modelMetrics":{"gpt-4.1":{"usage":{"inputTokens":1000,"outputTokens":50}},"gpt-5-mini":{"usage":{"inputTokens":300,"outputTokens":9}}}}
+		user.message|{"content":"Again."}
+		assistant.message|{"content":"Yes.","toolRequests":[],"outputTokens":3}
+		session.shutdown|{"modelMetrics":{"gpt-5-mini":{"usage":{"inputTokens":1400,"outputTokens":3}}}}
+	END
+	import 0 -q --ended 0s
+	sound
+	same "$(runs copilot)" '["success",2,2700,62]'
+}
+
 # ---- OpenCode ----
 
 opencode() {
@@ -286,6 +318,11 @@ awf-import: left out: messages from before a fork 7'
 	same "$(record "$run" | jq -c 'select(.type == "tool.result").payload | [.name, .error.code]' | paste -sd' ')" '["read",null] ["bash",null] ["read","tool"] ["task",null]'
 	same "$(record "$run" | jq -c 'select(.seq == 1).payload | [.cwd, .inputs.version]')" '["/work/shop","1.18.33"]'
 	once_more
+	# Without a total the output has the reasoning in it.
+	db "UPDATE message SET data = json_remove(data, '$.tokens.total'); UPDATE part SET data = json_remove(data, '$.tokens.total')"
+	anew untotalled
+	import 0 -q --ended 0s
+	same "$(runs opencode)" '["success",2,6150,55] ["success",1,620,12] ["success",1,1500,7]'
 	# What it cost is what the program says, if it does.
 	db "UPDATE message SET data = json_set(data, '$.cost', 0.25) WHERE data LIKE '%assistant%'"
 	anew other
@@ -303,14 +340,15 @@ awf-import: left out: messages from before a fork 7'
 	local id
 	for id in $(sqlite3 whole.db "SELECT id FROM message ORDER BY time_created, id"); do
 		# The answer has begun, and has some of its parts, of which tools are pending.
-		db "ATTACH 'whole.db' AS w; INSERT INTO message SELECT id, session_id, time_created, time_updated, json_remove(data, '$.time.completed', '$.finish') FROM w.message WHERE id = '$id'"
+		db "ATTACH 'whole.db' AS w; INSERT INTO message SELECT id, session_id, time_created, time_created, json_remove(data, '$.time.completed', '$.finish') FROM w.message WHERE id = '$id'"
 		import 0 -q
 		db "ATTACH 'whole.db' AS w; INSERT INTO part SELECT id, message_id, session_id, time_created, time_updated,
 			CASE WHEN data LIKE '%\"tool\"%' THEN json_set(json_remove(data, '$.state.output', '$.state.error', '$.state.metadata'), '$.state.status', 'pending') ELSE data END
 			FROM w.part WHERE message_id = '$id'"
 		[[ $id != *[02468aceg] ]] || import 0 -q
 		db "ATTACH 'whole.db' AS w; UPDATE part SET data = (SELECT data FROM w.part p WHERE p.id = part.id) WHERE message_id = '$id';
-			UPDATE message SET data = (SELECT data FROM w.message m WHERE m.id = message.id) WHERE id = '$id'"
+			UPDATE message SET time_updated = (SELECT time_updated FROM w.message m WHERE m.id = message.id),
+				data = (SELECT data FROM w.message m WHERE m.id = message.id) WHERE id = '$id'"
 		import 0 -q
 	done
 	import 0 -q --ended 0s
@@ -325,7 +363,7 @@ awf-import: left out: messages from before a fork 7'
 	session=$(db "SELECT session_id FROM message WHERE id LIKE 'msg_22db708c%'")
 	db "DELETE FROM message WHERE session_id = '$session' AND time_created >= 1796063307766;
 		INSERT INTO message VALUES ('msg_30', '$session', 1796063320000, 1796063320000, '{\"role\":\"user\",\"time\":{\"created\":1796063320000}}'),
-			('msg_31', '$session', 1796063321000, 1796063321000, '{\"role\":\"assistant\",\"time\":{\"created\":1796063321000},\"modelID\":\"model\",\"providerID\":\"local\",\"tokens\":{\"input\":5,\"output\":1,\"reasoning\":2,\"cache\":{\"read\":1,\"write\":1}}}');
+			('msg_31', '$session', 1796063321000, 1796063321000, '{\"role\":\"assistant\",\"time\":{\"created\":1796063321000},\"modelID\":\"model\",\"providerID\":\"local\",\"tokens\":{\"total\":10,\"input\":5,\"output\":1,\"reasoning\":2,\"cache\":{\"read\":1,\"write\":1}}}');
 		INSERT INTO part VALUES ('prt_30', 'msg_30', '$session', 1, 1, '{\"type\":\"text\",\"text\":\"Another way.\"}'),
 			('prt_31', 'msg_31', '$session', 1, 1, '{\"type\":\"text\",\"text\":\"We\"}')"
 	import 0 -q

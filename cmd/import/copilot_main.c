@@ -23,6 +23,8 @@ static struct copilot {
 	struct map ended;       /* sub-agents */
 	struct map calls;       /* of tools */
 	struct buffer usage, usage_model, usage_id, usage_time; /* of the answer that comes; empty: not known */
+	struct map assets;      /* ids of images → index in images */
+	struct buffer *images;  /* JSON: data of their events */
 	bool has_records;       /* of usage: so far */
 	struct buffer model;    /* JSON: of the session's, or a sub-agent's, last choice */
 	struct model_sum *sums;
@@ -241,6 +243,38 @@ copilot_take_shutdown(struct format_log *log, struct span line, struct span data
 
 /* ---- what the user, tools and sub-agents do ---- */
 
+/* An image that a prompt after it shows. */
+static void
+copilot_take_asset(struct span data)
+{
+	char *id = span_text(span_member(data, "assetId"));
+	const size_t count = copilot.assets.count;
+
+	if (id != NULL && map_get(&copilot.assets, id, strlen(id)) == NULL && span_is(span_member(data, "type"), "image")) {
+		copilot.images = memory_array(copilot.images, count + 1, sizeof *copilot.images);
+		copilot.images[count] = (struct buffer)BUFFER_INIT;
+		buffer_append(&copilot.images[count], data.at, data.len);
+		map_put(&copilot.assets, id, strlen(id), count);
+	}
+	free(id);
+}
+
+/* What is attached to a prompt: an image, or, counted, another file. */
+static void
+copilot_take_attachment(struct format_log *log, struct span part, struct buffer *blocks)
+{
+	char *id = span_text(span_member(part, "assetId"));
+	const size_t *at = id != NULL ? map_get(&copilot.assets, id, strlen(id)) : NULL;
+
+	if (at != NULL && copilot.images != NULL)
+		part = span_of(copilot.images[*at].data, copilot.images[*at].len);
+	if (span_type(span_member(part, "data")) == 's')
+		format_write_image(blocks, span_member(part, "mimeType"), span_member(part, "data"));
+	else
+		format_leave_out(log, span_of("\"attachments\"", 13));
+	free(id);
+}
+
 static void
 copilot_take_user(struct format_log *log, struct span line, struct span data)
 {
@@ -253,12 +287,8 @@ copilot_take_user(struct format_log *log, struct span line, struct span data)
 		return;
 	}
 	format_write_text(&blocks, "text", span_member(data, "content"));
-	for (struct span_walk part = span_walk(span_member(data, "attachments")); span_next(&part);) {
-		if (span_type(span_member(part.value, "data")) == 's')
-			format_write_image(&blocks, span_member(part.value, "mimeType"), span_member(part.value, "data"));
-		else
-			format_leave_out(log, span_of("\"attachments\"", 13));
-	}
+	for (struct span_walk part = span_walk(span_member(data, "attachments")); span_next(&part);)
+		copilot_take_attachment(log, part.value, &blocks);
 	copilot_say_lost_usage(log);
 	if (blocks.len > 0)
 		format_say_prompt(log, span_member(line, "id"), span_member(line, "timestamp"), &blocks);
@@ -338,6 +368,8 @@ copilot_take_line(struct format_log *log, struct span line)
 		copilot_take_compaction(log, line, data);
 	else if (span_is(type, "session.shutdown"))
 		copilot_take_shutdown(log, line, data);
+	else if (span_is(type, "session.binary_asset"))
+		copilot_take_asset(data);
 	else if (span_is(type, "session.model_change"))
 		format_keep(&log->model, span_member(data, "newModel"));
 	else if (span_one_of(type, told) == NULL)
@@ -375,6 +407,10 @@ copilot_read(struct format_log *log, struct error *err)
 		copilot_say_lost_usage(log);
 	map_free(&copilot.ended);
 	map_free(&copilot.calls);
+	for (size_t i = 0; i < copilot.assets.count; i++)
+		buffer_free(&copilot.images[i]);
+	free(copilot.images);
+	map_free(&copilot.assets);
 	buffer_free(&copilot.start);
 	buffer_free(&copilot.usage);
 	buffer_free(&copilot.usage_model);

@@ -261,6 +261,28 @@ old_copilot() {
 	once_more
 }
 
+@test "copilot: an image, a file, and an answer that never came" {
+	copilot
+	old_copilot >"$LOG" <<-'END'
+		session.start|{"sessionId":"s1","copilotVersion":"1.0.102","selectedModel":"gpt-4.1","context":{"cwd":"/work/shop"}}
+		session.binary_asset|{"assetId":"sha256:b1","type":"image","mimeType":"image/png","byteLength":8,"data":"iVBORw0KGgo="}
+		user.message|{"content":"What is it?","attachments":[{"type":"file","path":"/work/red.png","assetId":"sha256:b1","mimeType":"image/png"},{"type":"file","path":"/work/x.pdf"}]}
+		session.usage_record|{"usage":{"model":"gpt-4.1","inputTokens":9,"outputTokens":2,"cacheReadTokens":0}}
+		session.usage_record|{"usage":{"model":"gpt-4.1","inputTokens":10,"outputTokens":3,"cacheReadTokens":0}}
+		assistant.message|{"model":"gpt-4.1","content":"Red.","toolRequests":[]}
+		session.usage_record|{"usage":{"model":"gpt-4.1","inputTokens":11,"outputTokens":4,"cacheReadTokens":0}}
+		abort|{"reason":"user"}
+	END
+	import 0 --ended 0s
+	same "$stderr" 'awf-import: 8 lines of 1 session of copilot
+awf-import: left out: attachments 1, abort 1'
+	sound
+	same "$(runs copilot)" '["success",1,30,9]'
+	same "$(record "$(main_run)" | jq -c 'select(.type == "message.user").payload.blocks | map(.type)')" '["text","image"]'
+	same "$(record "$(main_run)" | jq -c 'select(.type == "message.assistant").payload | [.partial, .usage.input_tokens]' | paste -sd' ')" '[true,9] [null,10] [true,11]'
+	once_more
+}
+
 @test "copilot: a log that counts since the session was begun, and one whose answers name no model" {
 	copilot
 	old_copilot >"$LOG" <<-'END'
@@ -444,4 +466,18 @@ awf-import: left out: databases of OpenCode 2 1'
 	sound
 	import 0 --ended 0s --since 2030-01-01 logs
 	same "$stderr" ''
+}
+
+@test "a format whose program is not there is named, and the others are taken" {
+	gemini
+	mkdir -p "$HOME/.local/share/opencode" place/bin place/libexec/awf
+	: >"$HOME/.local/share/opencode/opencode.db"
+	cp "$(command -v awf-import)" place/bin
+	cp "$BUILD/libexec/awf/awf-import-gemini" place/libexec/awf
+	run -0 --separate-stderr place/bin/awf-import --ended 0s
+	same "$stderr" 'awf-import: 31 lines of 1 session of gemini
+awf-import: left out: messages of the program 1
+awf-import: sessions of opencode are left out: there is no program awf-import-opencode'
+	run -1 --separate-stderr place/bin/awf-import --from opencode
+	same "$stderr" 'awf-import: --from: there is no program awf-import-opencode'
 }

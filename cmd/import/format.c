@@ -110,6 +110,8 @@ format_write_tool_use(struct buffer *blocks, struct span id, struct span name, s
 {
 	struct writer w;
 
+	if (span_type(id) != 's' || span_type(name) != 's')
+		return;
 	format_begin_block(&w, blocks, "tool_use");
 	writer_member_span(&w, "tool_id", id);
 	writer_member_span(&w, "tool_name", name);

@@ -54,6 +54,7 @@ void format_hold(struct format_log *log, struct span id);
 /* Appends a text as a block of this type, "text" or "thinking", in the member of the same name. */
 void format_write_text(struct buffer *blocks, const char *type, struct span text);
 void format_write_image(struct buffer *blocks, struct span media_type, struct span data);
+/* Without an id, or a name, it is no call. */
 void format_write_tool_use(struct buffer *blocks, struct span id, struct span name, struct span input);
 /* Appends the line about the result of a call. */
 void format_write_result(struct buffer *out, struct span call, struct span time, struct span output, bool is_error);

@@ -86,6 +86,21 @@ session_is_left(const struct session_lines *s)
 	return s->record.rewritten && s->record.seq > 0 && strcmp(s->record.last, s->last) != 0;
 }
 
+/* Goes past an event that is recorded. At the last one the prompt is the recorded one, although the log may not have
+ * it any more. */
+static void
+session_pass(struct session_lines *s, enum event_type type, const char id[ID_SIZE])
+{
+	const struct session_record *r = &s->record;
+
+	memmove(s->last, id, ID_SIZE);
+	if (strcmp(id, r->last) != 0 || type == EVENT_STEP_STARTED)
+		return;
+	memcpy(s->prompt, r->open, ID_SIZE);
+	if (*r->open != '\0')
+		s->prompts = r->iteration + 1;
+}
+
 /* The number of the prompt whose call begins with this event. */
 static int64_t
 session_number(const struct session_lines *s, const char id[ID_SIZE])
@@ -177,7 +192,7 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	if (s->record.rewritten && (session_has(s, id) || session_is_left(s))) {
 		/* It is recorded; or it belongs to what is no longer the end of the session. */
 		if (session_has(s, id))
-			memmove(s->last, id, ID_SIZE);
+			session_pass(s, type, id);
 		return 0;
 	}
 	if (s->wall < s->record.wall)
@@ -221,6 +236,14 @@ static void
 session_write_fidelity(struct writer *w)
 {
 	writer_member_string(w, KEY_FIDELITY, EMITTED);
+}
+
+static void
+session_write_model(struct writer *w, struct span said)
+{
+	const struct span model = span_member(said, "model");
+
+	writer_member_span(w, KEY_MODEL, span_type(model) == 's' ? model : SPAN_NONE);
 }
 
 /* Writes blocks: each object as it is, with its fidelity. */
@@ -453,7 +476,7 @@ session_start_prompt(struct session_lines *s, struct span said, struct span bloc
 	writer_bytes(&w, buffer_string(&text), text.len);
 	writer_member_string(&w, KEY_AGENT, s->format);
 	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
-	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	session_write_model(&w, said);
 	writer_object_end(&w);
 	failed = session_line(s, EVENT_STEP_STARTED, id, s->last, STEP, s->prompts, &payload, err);
 	memcpy(s->prompt, id, ID_SIZE);
@@ -576,7 +599,7 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 	writer_object(&w);
 	writer_member_string(&w, KEY_ROLE, "assistant");
 	session_write_blocks(&w, blocks);
-	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	session_write_model(&w, said);
 	writer_member_span(&w, KEY_STOP_REASON, span_member(said, "stop_reason"));
 	writer_member_span(&w, KEY_USAGE, usage);
 	/* The model was asked when the last thing before it had happened. */

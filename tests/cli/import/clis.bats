@@ -151,6 +151,24 @@ awf-import: left out: messages of the program 1'
 	once_more
 }
 
+@test "gemini: a prompt that is gone, while its answer is there" {
+	gemini
+	as_object >"${LOG%l}"
+	rm "$LOG"
+	LOG=${LOG%l}
+	jq '.messages += [{id: "n1", timestamp: "2026-11-30T19:00:00.000Z", type: "user", content: "More."},
+		{id: "n2", timestamp: "2026-11-30T19:00:01.000Z", type: "gemini", content: "Well."},
+		{id: "n3", timestamp: "2026-11-30T19:00:02.000Z", type: "info", content: "!"}]' "$LOG" >whole.json
+	cp whole.json "$LOG"
+	import 0 -q
+	jq '.messages |= map(select(.id != "n1"))' whole.json >"$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(record "$(main_run)" | jq -c 'select(.type == "step.completed").payload | [.call, .result]' | tail -n 2 | paste -sd' ')" \
+		'["prompt:0:1","Again: hello."] ["prompt:0:2","Well."]'
+	once_more
+}
+
 @test "gemini: an image, a compression of the history, a rewind, and what is not known" {
 	gemini
 	cat >"$LOG" <<-'END'

@@ -143,5 +143,5 @@ NET_ROOMS = net api
 
 # What is compiled only where there is a library that a machine may lack, as pkg-config calls that; no
 # library of ours has it.
-WITH_sqlite3 = cmd/ship/sqlite_main.c cmd/ship/sqlite.c cmd/mirror/sqlite_main.c
+WITH_sqlite3 = cmd/ship/sqlite_main.c cmd/ship/sqlite.c cmd/mirror/sqlite_main.c cmd/import/opencode_main.c
 WITH_libpq = cmd/ship/postgresql_main.c cmd/ship/postgresql.c cmd/mirror/postgresql_main.c

@@ -4,7 +4,7 @@ declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 _awf_import()
 {
 	case $prev in
-	--from) _awf_among claude codex ;;
+	--from) _awf_among claude codex copilot gemini opencode ;;
 	--ended | --since) ;;
 	*) _awf_options awf-import || _awf_files ;;
 	esac

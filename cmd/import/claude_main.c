@@ -10,6 +10,10 @@
 #include "base/text.h"
 #include "import/format.h"
 
+static struct claude {
+	char *asked;           /* id of the request whose answer is held back; NULL: not known */
+} claude;
+
 /* ---- answers ---- */
 
 /* Usage as awf-transcript(5) has it: what was read from the cache, or written into it, is input. */
@@ -73,17 +77,19 @@ claude_write_block(struct span block, struct buffer *out)
 static void
 claude_take_assistant(struct format_log *log, struct span line, struct span message)
 {
-	char *id = span_text(span_member(message, "id"));
+	char *id = span_text(span_member(message, "id")), *asked = span_text(span_member(line, "requestId"));
 	struct held_answer *h = &log->held;
 
 	/* What the program itself says in the name of the model, such as an error. */
 	if (id == NULL || span_is(span_member(message, "model"), "<synthetic>") ||
 	    span_true(span_member(line, "isApiErrorMessage"))) {
 		format_leave_out(log, FORMAT_OWN_WORDS);
+		free(asked);
 		free(id);
 		return;
 	}
-	if (h->id == NULL || strcmp(h->id, id) != 0) {
+	/* Some servers give every answer the same id. */
+	if (h->id == NULL || strcmp(h->id, id) != 0 || (asked != NULL && claude.asked != NULL && strcmp(asked, claude.asked) != 0)) {
 		format_say_answer(log);
 		h->id = id;
 		id = NULL;
@@ -95,6 +101,8 @@ claude_take_assistant(struct format_log *log, struct span line, struct span mess
 	format_keep(&h->model, span_member(message, "model"));
 	format_keep(&h->stop_reason, span_member(message, "stop_reason"));
 	format_keep(&h->time, span_member(line, "timestamp"));
+	free(claude.asked);
+	claude.asked = asked;
 	free(id);
 }
 
@@ -218,7 +226,9 @@ claude_take_line(struct format_log *log, struct span line)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-claude", claude_take_line };
+	static const struct format_program format = { "awf-import-claude", claude_take_line, NULL };
+	const int status = format_main(&format, argc, argv);
 
-	return format_main(&format, argc, argv);
+	free(claude.asked);
+	return status;
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -54,6 +55,124 @@ struct buffer *
 format_results(struct format_log *log)
 {
 	return log->held.id != NULL ? &log->held.results : &log->out;
+}
+
+void
+format_hold(struct format_log *log, struct span id)
+{
+	struct held_answer *h = &log->held;
+	char *text = span_text(id);
+
+	if (h->id == NULL || text == NULL || strcmp(h->id, text) != 0) {
+		format_say_answer(log);
+		h->id = text;
+		text = NULL;
+	}
+	free(text);
+}
+
+/* Begins a block, which is ended by format_end_block(). */
+static void
+format_begin_block(struct writer *w, struct buffer *blocks, const char *type)
+{
+	if (blocks->len > 0)
+		buffer_byte(blocks, ',');
+	writer_begin(w, blocks);
+	writer_object(w);
+	writer_member_string(w, "type", type);
+}
+
+void
+format_write_text(struct buffer *blocks, const char *type, struct span text)
+{
+	struct writer w;
+
+	if (span_type(text) != 's' || text.len <= 2)
+		return;
+	format_begin_block(&w, blocks, type);
+	writer_member_span(&w, type, text);
+	writer_object_end(&w);
+}
+
+void
+format_write_image(struct buffer *blocks, struct span media_type, struct span data)
+{
+	struct writer w;
+
+	format_begin_block(&w, blocks, "image");
+	writer_member_span(&w, "media_type", media_type);
+	writer_member_span(&w, "data", data);
+	writer_object_end(&w);
+}
+
+void
+format_write_tool_use(struct buffer *blocks, struct span id, struct span name, struct span input)
+{
+	struct writer w;
+
+	if (span_type(id) != 's' || span_type(name) != 's')
+		return;
+	format_begin_block(&w, blocks, "tool_use");
+	writer_member_span(&w, "tool_id", id);
+	writer_member_span(&w, "tool_name", name);
+	writer_member_span(&w, "tool_input", input);
+	writer_object_end(&w);
+}
+
+void
+format_write_result(struct buffer *out, struct span call, struct span time, struct span output, bool is_error)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_span(&w, "result", call);
+	writer_member_span(&w, "time", time);
+	writer_member_span(&w, "output", output);
+	writer_member_bool(&w, "is_error", is_error);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+}
+
+void
+format_write_child(struct buffer *out, const char *path, struct span call, const char *as, bool over)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "child", path);
+	writer_member_span(&w, "call", call);
+	writer_member_string(&w, "as", as);
+	writer_member_bool(&w, "over", over);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
+}
+
+long long
+format_count(struct span object, const char *name)
+{
+	long long count;
+
+	return span_integer(span_member(object, name), &count) && count > 0 ? count : 0;
+}
+
+void
+format_write_usage(const struct format_usage *usage, struct span cost_usd, struct buffer *out)
+{
+	const struct { const char *name; long long count; } counts[] = { { "input_tokens", usage->input },
+		{ "output_tokens", usage->output }, { "cache_read_tokens", usage->cache_read },
+		{ "cache_write_tokens", usage->cache_write }, { "reasoning_tokens", usage->reasoning } };
+	struct writer w;
+
+	buffer_clear(out);
+	writer_begin(&w, out);
+	writer_object(&w);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		if (i < 2 || counts[i].count > 0)
+			writer_member_integer(&w, counts[i].name, counts[i].count);
+	writer_member_span(&w, "cost_usd", cost_usd);
+	writer_object_end(&w);
 }
 
 void
@@ -133,39 +252,71 @@ format_say_left_out(struct format_log *log)
 }
 
 static int
-format_read(const struct format_program *format, struct format_log *log, const char *path, bool whole,
-    struct error *err)
+format_flush(struct format_log *log, struct error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), got = -1;
+	if (file_write(STDOUT_FILENO, buffer_string(&log->out), log->out.len) != 0)
+		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
+	buffer_clear(&log->out);
+	return 0;
+}
+
+int
+format_read_lines(struct format_log *log, void (*take)(struct format_log *log, struct span line), struct error *err)
+{
+	int fd = open(log->file, O_RDONLY | O_CLOEXEC), got = -1;
 	struct line_input input;
 	const char *line;
 	size_t len, bad;
 
 	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
-	line_input_begin(&input, fd, path);
+		return error_errno(err, ERROR_SYSTEM, log->file, "unable to open");
+	log->line = 0;
+	line_input_begin(&input, fd, log->file);
 	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
 		log->line++;
 		/* What the program has not finished writing comes with the next import. */
 		if (scan_within(line, len, SCAN_LINE_DEPTH, &bad) == NULL && span_type(span_of(line, len)) == 'o')
-			format->take(log, span_of(line, len));
+			take(log, span_of(line, len));
 		else if (len > 0)
 			format_leave_out(log, span_of("\"damaged lines\"", 15));
-		if (log->out.len > (1 << 20) && file_write(STDOUT_FILENO, log->out.data, log->out.len) == 0)
-			buffer_clear(&log->out);
+		if (log->out.len > (1 << 20) && format_flush(log, err) != 0) {
+			got = -1;
+			break;
+		}
 	}
 	line_input_free(&input);
 	file_close(&fd);
-	if (whole)
-		format_say_answer(log);
-	format_say_left_out(log);
-	if (got == 0 && file_write(STDOUT_FILENO, buffer_string(&log->out), log->out.len) != 0)
-		got = error_errno(err, ERROR_SYSTEM, "stdout", "unable to write");
 	return got;
 }
 
+static int
+format_read(const struct format_program *format, struct format_log *log, struct error *err)
+{
+	if ((format->read != NULL ? format->read(log, err) : format_read_lines(log, format->take, err)) != 0)
+		return -1;
+	if (log->whole)
+		format_say_answer(log);
+	format_say_left_out(log);
+	return format_flush(log, err);
+}
+
+/* Finds which file it is, and what of it: a file is no directory. */
 static void
-format_log_free(struct format_log *log)
+format_split_path(struct format_log *log, const char *path)
+{
+	char *file = path_directory(path);
+	struct stat status;
+	const bool inside = stat(path, &status) != 0 && stat(file, &status) == 0 && S_ISREG(status.st_mode);
+
+	log->path = path;
+	log->file = inside ? file : memory_text(path);
+	log->inside = memory_text(inside ? path_base(path) : "");
+	if (!inside)
+		free(file);
+}
+
+void
+format_free(struct format_log *log)
 {
 	struct held_answer *h = &log->held;
 
@@ -173,6 +324,8 @@ format_log_free(struct format_log *log)
 		free(log->left_out[i].kind);
 	free(log->left_out);
 	map_free(&log->kinds);
+	free(log->file);
+	free(log->inside);
 	free(log->session);
 	free(log->directory);
 	free(log->provider);
@@ -215,10 +368,12 @@ format_main(const struct format_program *format, int argc, char **argv)
 		error_set(&err, ERROR_USAGE, NULL, "takes a file");
 	if (id != OPTION_END || path == NULL)
 		return program_fail(format->program, &err);
+	log.whole = (o.said & OPTION_SAID(OPT_WHOLE)) != 0;
+	format_split_path(&log, path);
 	name = path_base(path);
 	log.session = memory_copy(name, strlen(name) - (text_ends(name, SUFFIX) ? strlen(SUFFIX) : 0));
 	log.directory = memory_copy(path, strlen(path) - (text_ends(path, SUFFIX) ? strlen(SUFFIX) : 0));
-	failed = format_read(format, &log, path, (o.said & OPTION_SAID(OPT_WHOLE)) != 0, &err);
-	format_log_free(&log);
+	failed = format_read(format, &log, &err);
+	format_free(&log);
 	return program_end(format->program, failed != 0 ? program_fail(format->program, &err) : STATUS_OK);
 }

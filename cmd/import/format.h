@@ -4,6 +4,7 @@
  *
  *   - An answer is held back until something of another comes: its last line has its usage, and results
  *     of its tools may stand between its lines.
+ *   - A log may be inside another one, such as a session in a database: its path is FILE/NAME.
  *   - What the program that wrote the log wrote for itself is left out, and counted by its kind.
  */
 #ifndef AWF_IMPORT_FORMAT_H
@@ -13,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/buffer.h"
+#include "base/error.h"
 #include "base/map.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -26,6 +28,9 @@ struct held_answer {
 };
 
 struct format_log {
+	const char *path;      /* as it was said */
+	char *file, *inside;   /* the file, and what of it is meant, "": all of it */
+	bool whole;            /* nothing more will come */
 	char *session;         /* the file's name without .jsonl */
 	char *directory;       /* its path without .jsonl: of what belongs to it */
 	char *provider;        /* of its models; NULL: not known yet */
@@ -44,6 +49,23 @@ struct format_log {
 
 /* Counts something that is left out; kind: a JSON string. */
 void format_leave_out(struct format_log *log, struct span kind);
+/* The answer whose lines come is this one: another that is held back is said. */
+void format_hold(struct format_log *log, struct span id);
+/* Appends a text as a block of this type, "text" or "thinking", in the member of the same name. */
+void format_write_text(struct buffer *blocks, const char *type, struct span text);
+void format_write_image(struct buffer *blocks, struct span media_type, struct span data);
+/* Without an id, or a name, it is no call. */
+void format_write_tool_use(struct buffer *blocks, struct span id, struct span name, struct span input);
+/* Appends the line about the result of a call. */
+void format_write_result(struct buffer *out, struct span call, struct span time, struct span output, bool is_error);
+/* Appends the line about a sub-agent that a call has started. */
+void format_write_child(struct buffer *out, const char *path, struct span call, const char *as, bool over);
+/* The number in an object; 0 if it is none, or negative. */
+long long format_count(struct span object, const char *name);
+/* Usage as awf-transcript(5) has it: replaces what is in out. Counts of 0 are left out but for the first two;
+ * input and output are all there is, the others how much of it. */
+struct format_usage { long long input, output, cache_read, cache_write, reasoning; };
+void format_write_usage(const struct format_usage *usage, struct span cost_usd, struct buffer *out);
 /* Says the answer that is held back, if there is one, and the results after it. */
 void format_say_answer(struct format_log *log);
 /* Where a line about a result goes: after the answer that is held back. */
@@ -57,7 +79,13 @@ struct format_program {
 	const char *program;
 	/* Takes a line, a JSON object. */
 	void (*take)(struct format_log *log, struct span line);
+	/* Reads the log, by format_read_lines() if it has lines; NULL: by that. */
+	int (*read)(struct format_log *log, struct error *err);
 };
+/* Calls take with each line of the file that is a JSON object. */
+int format_read_lines(struct format_log *log, void (*take)(struct format_log *log, struct span line),
+    struct error *err);
+void format_free(struct format_log *log);
 int format_main(const struct format_program *format, int argc, char **argv);
 
 #endif

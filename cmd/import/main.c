@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -42,24 +43,34 @@
 #define PREFIX "awf-import-"
 #define IMPORTS "imports"
 #define SUBAGENTS "subagents"
+#define CHATS "chats"           /* of Gemini CLI: in directories in it are sub-agents */
+#define OPENCODE_TREE "storage" /* a directory that is a log */
 #define ENDED_MS (INT64_C(12) * 3600 * 1000)
 #define DEPTH_MOST 16           /* directories inside of each other in which logs are looked for */
 #define FOLLOW_MS 1000
 
 enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET };
 
-/* The logs of a format in the home directory. */
+/* The logs of a format: where they are in the home directory, and their names. */
 static const struct known_format {
 	const char *name, *variable, *home, *inside;
+	const char *names[3];
 } known_formats[] = {
-	{ "claude", "CLAUDE_CONFIG_DIR", ".claude", "projects" },
-	{ "codex", "CODEX_HOME", ".codex", "sessions" },
+	{ "claude", "CLAUDE_CONFIG_DIR", ".claude", "projects", { "*.jsonl" } },
+	{ "codex", "CODEX_HOME", ".codex", "sessions", { "rollout-*.jsonl" } },
+	{ "copilot", "COPILOT_HOME", ".copilot", "session-state", { "events.jsonl" } },
+	{ "gemini", "GEMINI_CLI_HOME", "", ".gemini/tmp", { "session-*.json", "session-*.jsonl" } },
+	{ "opencode", "XDG_DATA_HOME", ".local/share", "opencode", { "opencode*.db", OPENCODE_TREE } },
 };
+#define KNOWN_FORMATS (sizeof known_formats / sizeof *known_formats)
 
 struct log_file {
 	char *path;
 	struct stat status;
+	bool over;                     /* of a sub-agent: it has ended */
 };
+
+struct log_list { struct log_file *list; size_t count; };
 
 struct import {
 	const char *from;              /* the format that is imported */
@@ -71,8 +82,7 @@ struct import {
 
 	struct storage storage;
 	struct ingest ingest;
-	struct log_file *logs;
-	size_t log_count;
+	struct log_list logs;
 	size_t found;                  /* logs of the format */
 	int64_t sessions, lines;       /* that were added to */
 	struct map left_out;           /* kind → count */
@@ -87,7 +97,7 @@ import_check_from(const char *name, struct error *err)
 }
 
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "claude, codex, or a program awf-import-NAME of the logs",
+	{ OPT_FROM, 0, "from", "NAME", "claude, codex, copilot, gemini, opencode, or a program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },
@@ -104,20 +114,85 @@ static const char usage[] =
 
 /* ---- which logs ---- */
 
-/* The format of a log, by its name. */
+static void
+logs_add(struct log_list *logs, const char *path, const struct stat *status, bool over)
+{
+	logs->list = memory_array(logs->list, logs->count + 1, sizeof *logs->list);
+	logs->list[logs->count++] = (struct log_file){ memory_text(path), *status, over };
+}
+
+static void
+logs_free(struct log_list *logs)
+{
+	for (size_t i = 0; i < logs->count; i++)
+		free(logs->list[i].path);
+	free(logs->list);
+	*logs = (struct log_list){ NULL, 0 };
+}
+
+/* Whether a log's name is one of the format's. */
+static bool
+format_has_name(const struct known_format *format, const char *name)
+{
+	for (size_t i = 0; i < sizeof format->names / sizeof *format->names && format->names[i] != NULL; i++)
+		if (fnmatch(format->names[i], name, 0) == 0)
+			return true;
+	return false;
+}
+
+/* The format of a log, by its name: the first one has what none of the others has. */
 static const char *
 import_format_of(const char *path)
 {
-	return strncmp(path_base(path), "rollout-", 8) == 0 ? "codex" : "claude";
+	for (size_t i = 1; i < KNOWN_FORMATS; i++)
+		if (format_has_name(&known_formats[i], path_base(path)))
+			return known_formats[i].name;
+	return known_formats[0].name;
+}
+
+/* Whether a file in a directory is a log of the format that is imported. */
+static bool
+import_is_log(const struct import *im, const char *path)
+{
+	for (size_t i = 0; i < KNOWN_FORMATS; i++)
+		if (strcmp(known_formats[i].name, im->from) == 0)
+			return format_has_name(&known_formats[i], path_base(path));
+	return text_ends(path, ".jsonl");
 }
 
 static void
 import_add_log(struct import *im, const char *path, const struct stat *status)
 {
-	if (clock_of(&status->st_mtim) < im->since || (im->automatic && strcmp(import_format_of(path), im->from) != 0))
+	if ((!S_ISDIR(status->st_mode) && clock_of(&status->st_mtim) < im->since) || (im->automatic && strcmp(import_format_of(path), im->from) != 0))
 		return;
-	im->logs = memory_array(im->logs, im->log_count + 1, sizeof *im->logs);
-	im->logs[im->log_count++] = (struct log_file){ memory_text(path), *status };
+	logs_add(&im->logs, path, status, false);
+}
+
+/* The status of a log; 0 or -1. What a database was given last is beside it. */
+static int
+import_look_at(const char *path, struct stat *status)
+{
+	char *beside;
+	struct stat newer;
+
+	if (stat(path, status) != 0)
+		return -1;
+	beside = memory_format("%s-wal", path);
+	if (stat(beside, &newer) == 0 && clock_of(&newer.st_mtim) > clock_of(&status->st_mtim))
+		status->st_mtim = newer.st_mtim;
+	free(beside);
+	return 0;
+}
+
+/* Whether a directory is the log of a format, from before it had a database. */
+static bool
+import_is_tree(const struct import *im, const char *path)
+{
+	char *sessions = path_join(path, "session");
+	const bool is = strcmp(path_base(path), OPENCODE_TREE) == 0 && import_is_log(im, path) && access(sessions, F_OK) == 0;
+
+	free(sessions);
+	return is;
 }
 
 /* Adds a file, or the logs in a directory. named: the user has said it. */
@@ -129,13 +204,12 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 	int failed = 0;
 	DIR *directory;
 
-	if (stat(path, &status) != 0)
+	if (import_look_at(path, &status) != 0)
 		return named ? error_errno(err, ERROR_USAGE, path, "unable to look at it") : 0;
-	if (!S_ISDIR(status.st_mode)) {
-		if (named || (S_ISREG(status.st_mode) && text_ends(path, ".jsonl")))
-			import_add_log(im, path, &status);
+	if (S_ISDIR(status.st_mode) ? import_is_tree(im, path) : named || (S_ISREG(status.st_mode) && import_is_log(im, path)))
+		import_add_log(im, path, &status);
+	if (!S_ISDIR(status.st_mode) || import_is_tree(im, path))
 		return 0;
-	}
 	if (depth == DEPTH_MOST)
 		return 0;
 	directory = opendir(path);
@@ -148,6 +222,10 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 		if (*entry->d_name == '.' || (!named && strcmp(entry->d_name, SUBAGENTS) == 0))
 			continue;
 		inside = path_join(path, entry->d_name);
+		if (strcmp(path_base(path), CHATS) == 0 && path_is_directory(inside)) {
+			free(inside);
+			continue;
+		}
 		failed = import_add_path(im, inside, false, depth + 1, err);
 		free(inside);
 	}
@@ -171,7 +249,7 @@ import_find_logs(struct import *im, struct error *err)
 
 	for (char **argument = im->arguments; failed == 0 && argument != NULL && *argument != NULL; argument++)
 		failed = import_add_path(im, *argument, true, 0, err);
-	for (size_t i = 0; im->arguments == NULL && i < sizeof known_formats / sizeof *known_formats; i++) {
+	for (size_t i = 0; im->arguments == NULL && i < KNOWN_FORMATS; i++) {
 		const struct known_format *format = &known_formats[i];
 		const char *told = environment_text(format->variable);
 		char *directory, *logs;
@@ -184,19 +262,9 @@ import_find_logs(struct import *im, struct error *err)
 		free(logs);
 		free(directory);
 	}
-	if (im->log_count > 0)
-		qsort(im->logs, im->log_count, sizeof *im->logs, import_compare_logs);
+	if (im->logs.count > 0)
+		qsort(im->logs.list, im->logs.count, sizeof *im->logs.list, import_compare_logs);
 	return failed;
-}
-
-static void
-import_free_logs(struct import *im)
-{
-	for (size_t i = 0; i < im->log_count; i++)
-		free(im->logs[i].path);
-	free(im->logs);
-	im->logs = NULL;
-	im->log_count = 0;
 }
 
 /* ---- what was imported before ---- */
@@ -258,16 +326,16 @@ struct one_log {
 	struct import *im;
 	struct ingest_input input;
 	struct session_lines lines;
-	char **children;              /* logs of sub-agents */
+	struct log_list children;     /* logs of sub-agents */
+	struct log_list inside;       /* logs in this one, such as a database of sessions */
 };
 
-/* Where the recorded attempts of a session end. */
+/* What is recorded of a session. */
 static int
-import_read_ends(void *context, const char *run_id, struct session_ends *ends, struct error *err)
+import_read_recorded(void *context, struct session_lines *s, struct error *err)
 {
 	const struct one_log *one = context;
-	char *path = layout_transcript(one->im->storage.root, run_id);
-	struct event_head head;
+	char *path = layout_transcript(one->im->storage.root, s->run_id);
 	struct reader reader;
 	const char *line;
 	size_t len;
@@ -275,10 +343,7 @@ import_read_ends(void *context, const char *run_id, struct session_ends *ends, s
 
 	if (transcript_begun(path) && (got = reader_open(&reader, path, err)) == 0) {
 		while ((got = reader_next(&reader, &line, &len, err)) == 1)
-			if (event_peek(line, len, &head) == 0 && head.type == EVENT_RUN_COMPLETED) {
-				ends->list = memory_array(ends->list, ends->count + 1, sizeof *ends->list);
-				ends->list[ends->count++] = head.seq;
-			}
+			session_recorded(s, line, len);
 		reader_close(&reader);
 	}
 	free(path);
@@ -304,9 +369,26 @@ import_count_left_out(struct import *im, struct span kinds)
 	}
 }
 
+/* {"log":PATH,"time":TIME}: a log inside this one, and when it has changed. */
+static void
+import_add_inside(const struct import *im, struct log_list *inside, struct span said)
+{
+	char *path = span_text(span_member(said, "log")), time[CLOCK_TEXT_SIZE + 8];
+	struct stat status = { .st_size = 0 };
+	int64_t wall;
+
+	if (path != NULL && span_copy(span_member(said, "time"), time, sizeof time) && clock_parse(time, 0, &wall) == 0 &&
+	    wall >= im->since) {
+		status.st_mtim.tv_sec = (time_t)(wall / 1000000);
+		status.st_mtim.tv_nsec = (long)(wall % 1000000) * 1000;
+		logs_add(inside, path, &status, false);
+	}
+	free(path);
+}
+
 /* Reads what the format program says of a log, to its end. */
 static int
-import_read_said(struct import *im, struct session_lines *lines, int fd, struct error *err)
+import_read_said(struct import *im, struct one_log *one, int fd, struct error *err)
 {
 	struct line_input input;
 	const char *line;
@@ -317,11 +399,12 @@ import_read_said(struct import *im, struct session_lines *lines, int fd, struct 
 	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
 		const struct span said = span_of(line, len), left_out = span_member(said, "left_out");
 
-		if (session_take(lines, said, err) != 0) {
+		if (session_take(&one->lines, said, err) != 0) {
 			got = -1;
 			break;
 		}
 		import_count_left_out(im, left_out);
+		import_add_inside(im, &one->inside, said);
 	}
 	line_input_free(&input);
 	return got;
@@ -344,7 +427,7 @@ import_find_format(struct import *im, struct error *err)
 }
 
 static int
-import_run_format(struct import *im, struct session_lines *lines, const char *log, bool over, struct error *err)
+import_run_format(struct import *im, struct one_log *one, const char *log, bool over, struct error *err)
 {
 	char *path = (char *)(uintptr_t)log, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
 	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
@@ -358,7 +441,7 @@ import_run_format(struct import *im, struct session_lines *lines, const char *lo
 		return -1;
 	/* The end that is read blocks: nothing else is waited for. */
 	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
-	failed = import_read_said(im, lines, process.out, err);
+	failed = import_read_said(im, one, process.out, err);
 	file_close(&process.out);
 	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
 		;
@@ -381,18 +464,21 @@ import_take_line(void *context, struct span line, struct error *err)
 
 /* They are read when the session's own log has been. */
 static int
-import_note_child(void *context, const char *log, struct error *err)
+import_note_child(void *context, const char *log, bool over, struct error *err)
 {
 	struct one_log *one = context;
+	const struct stat unknown = { .st_size = 0 };
 
 	(void)err;
-	list_add(&one->children, log);
+	logs_add(&one->children, log, &unknown, over);
 	return 0;
 }
 
 static const struct session_callbacks import_callbacks = {
-	.take = import_take_line, .child = import_note_child, .recorded = import_read_ends
+	.take = import_take_line, .child = import_note_child, .recorded = import_read_recorded
 };
+
+static void import_log(struct import *im, const struct log_file *log);
 
 /* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
 static int
@@ -408,7 +494,7 @@ import_read_log(struct import *im, const char *path, const char *parent, bool ov
 	one.lines.parent = parent;
 	one.lines.callbacks = &import_callbacks;
 	one.lines.context = &one;
-	failed = import_run_format(im, &one.lines, path, over, &err);
+	failed = import_run_format(im, &one, path, over, &err);
 	if (failed == 0 && over)
 		failed = session_end(&one.lines, &err);
 	if (ingest_input_end(&one.input) != 0 && failed == 0) {
@@ -423,13 +509,15 @@ import_read_log(struct import *im, const char *path, const char *parent, bool ov
 	}
 	if (*one.lines.run_id != '\0')
 		ingest_close(&im->ingest, one.lines.run_id);
-	/* A sub-agent has ended when its result was there. */
-	for (char **child = one.children; child != NULL && *child != NULL; child++)
-		if (import_read_log(im, *child, one.lines.run_id, true) != 0)
+	for (size_t i = 0; i < one.children.count; i++)
+		if (import_read_log(im, one.children.list[i].path, one.lines.run_id, one.children.list[i].over || over) != 0)
 			failed = -1;
+	for (size_t i = 0; i < one.inside.count; i++)
+		import_log(im, &one.inside.list[i]);
 	ingest_input_free(&one.input);
 	session_free(&one.lines);
-	list_free(one.children);
+	logs_free(&one.children);
+	logs_free(&one.inside);
 	return failed;
 }
 
@@ -439,7 +527,10 @@ import_log(struct import *im, const struct log_file *log)
 	struct buffer text = BUFFER_INIT;
 	char *note = import_note(im, log, &text);
 
-	if (!import_is_unchanged(note, &text) && import_read_log(im, log->path, NULL, import_is_over(im, log)) == 0)
+	/* That something has changed far inside a directory cannot be seen. */
+	if (S_ISDIR(log->status.st_mode))
+		import_read_log(im, log->path, NULL, false);
+	else if (!import_is_unchanged(note, &text) && import_read_log(im, log->path, NULL, import_is_over(im, log)) == 0)
 		import_write_note(im, note, &text);
 	free(note);
 	buffer_free(&text);
@@ -466,16 +557,11 @@ import_report(struct import *im)
 	buffer_free(&out);
 }
 
-static int
-import_all(struct import *im, struct error *err)
+static void
+import_all(struct import *im)
 {
-	int failed = import_find_logs(im, err);
-
-	im->found = im->log_count;
-	for (size_t i = 0; failed == 0 && i < im->log_count; i++)
-		import_log(im, &im->logs[i]);
-	import_free_logs(im);
-	return failed;
+	for (size_t i = 0; i < im->logs.count; i++)
+		import_log(im, &im->logs.list[i]);
 }
 
 /* Imports what there is now of one format, and says so. */
@@ -486,9 +572,20 @@ import_format(struct import *im, const char *format, bool report, struct error *
 
 	im->from = format;
 	im->sessions = im->lines = 0;
-	failed = import_find_format(im, err) != 0 ? -1 : import_all(im, err);
-	if (failed == 0 && report)
-		import_report(im);
+	failed = import_find_logs(im, err);
+	im->found = im->logs.count;
+	if (failed == 0 && (!im->automatic || im->found > 0)) {
+		failed = import_find_format(im, err);
+		if (failed == 0)
+			import_all(im);
+		else if (im->automatic && report)
+			message_print(PROGRAM, "sessions of %s are left out: %s", format, err->message);
+		if (failed == 0 && report)
+			import_report(im);
+		if (im->automatic)
+			failed = 0;
+	}
+	logs_free(&im->logs);
 	free(im->program);
 	im->program = NULL;
 	map_free(&im->left_out);
@@ -511,7 +608,7 @@ import_run(struct import *im, struct error *err)
 			nanosleep(&pause, NULL);
 		if (told != NULL)
 			failed = import_format(im, told, first, err);
-		for (size_t i = 0; failed == 0 && told == NULL && i < sizeof known_formats / sizeof *known_formats; i++)
+		for (size_t i = 0; failed == 0 && told == NULL && i < KNOWN_FORMATS; i++)
 			failed = import_format(im, known_formats[i].name, first, err);
 	}
 	return failed;

@@ -37,25 +37,144 @@ session_run_id(const char *format, const char *parent, const char *session, char
 /* ---- lines ---- */
 
 static int session_begin_attempt(struct session_lines *s, struct error *err);
+static void session_add_usage(struct session_lines *s, struct span usage);
+static void session_text(struct span blocks, struct buffer *out);
 
-/* An id that depends on the session and on what it is of. Some servers give every answer, or call of a
- * tool, the same id: each but the first has its number, too. */
-static void
-session_derive_id(struct session_lines *s, const char *what, const char *id, char out[ID_SIZE])
+/* What an id is derived from: some servers give every answer, or call of a tool, the same id, so each but
+ * the first has its number, too. */
+static char *
+session_id_text(const struct session_lines *s, const char *what, const char *id, size_t *times)
 {
 	char *text = memory_format("%s\n%s\n%s", s->run_id, what, id);
 	const size_t *seen = map_get(&s->seen, text, strlen(text));
-	const size_t times = seen != NULL ? *seen + 1 : 1;
+
+	*times = seen != NULL ? *seen + 1 : 1;
+	return text;
+}
+
+static void
+session_derive(const char *text, size_t times, char out[ID_SIZE])
+{
+	char *numbered = times > 1 ? memory_format("%s\n%zu", text, times) : NULL;
+
+	id_derive(numbered != NULL ? numbered : text, out);
+	free(numbered);
+}
+
+/* An id that depends on the session and on what it is of. */
+static void
+session_derive_id(struct session_lines *s, const char *what, const char *id, char out[ID_SIZE])
+{
+	size_t times;
+	char *text = session_id_text(s, what, id, &times);
 
 	map_put(&s->seen, text, strlen(text), times);
-	if (times > 1) {
-		char *numbered = memory_format("%s\n%zu", text, times);
-
-		free(text);
-		text = numbered;
-	}
-	id_derive(text, out);
+	session_derive(text, times, out);
 	free(text);
+}
+
+static bool
+session_has(const struct session_lines *s, const char id[ID_SIZE])
+{
+	return map_get(&s->record.ids, id, ID_SIZE - 1) != NULL;
+}
+
+/* Whether the last line recorded is not what the log has come to. */
+static bool
+session_is_left(const struct session_lines *s)
+{
+	return s->record.rewritten && s->record.seq > 0 && strcmp(s->record.last, s->last) != 0;
+}
+
+/* Goes past an event that is recorded. At the last one the prompt is the recorded one, although the log may not have
+ * it any more. */
+static void
+session_pass(struct session_lines *s, enum event_type type, const char id[ID_SIZE])
+{
+	const struct session_record *r = &s->record;
+
+	memmove(s->last, id, ID_SIZE);
+	if (strcmp(id, r->last) != 0 || type == EVENT_STEP_STARTED)
+		return;
+	memcpy(s->prompt, r->open, ID_SIZE);
+	if (*r->open != '\0')
+		s->prompts = r->iteration + 1;
+}
+
+/* The number of the prompt whose call begins with this event. */
+static int64_t
+session_number(const struct session_lines *s, const char id[ID_SIZE])
+{
+	const size_t *at = map_get(&s->record.ids, id, ID_SIZE - 1);
+
+	return at != NULL ? s->record.iterations[*at] : s->record.prompts;
+}
+
+/* Notes that an event is recorded, as the last one. */
+static void
+session_note(struct session_lines *s, enum event_type type, const char id[ID_SIZE], const char *path,
+    int64_t iteration)
+{
+	struct session_record *r = &s->record;
+	const bool prompt = strcmp(path, STEP) == 0;
+
+	r->iterations = memory_array(r->iterations, r->ids.count + 1, sizeof *r->iterations);
+	r->iterations[r->ids.count] = iteration;
+	map_put(&r->ids, id, ID_SIZE - 1, r->ids.count);
+	memmove(r->last, id, ID_SIZE);
+	r->seq = s->seq;
+	r->ended = type == EVENT_RUN_COMPLETED;
+	if (type == EVENT_RUN_STARTED) {
+		r->attempts++;
+	} else if (type == EVENT_STEP_STARTED && prompt) {
+		memcpy(r->open, id, ID_SIZE);
+		r->iteration = iteration;
+		r->prompts = iteration + 1;
+	} else if (type == EVENT_STEP_COMPLETED && prompt) {
+		*r->open = '\0';
+	}
+}
+
+void
+session_recorded(struct session_lines *s, const char *line, size_t len)
+{
+	struct buffer text = BUFFER_INIT;
+	struct event_view view;
+	char id[ID_SIZE], *path, time[CLOCK_TEXT_SIZE + 8];
+
+	if (event_view(line, len, &view) != 0)
+		return;
+	if (view.type == EVENT_RUN_COMPLETED) {
+		s->record.ends.list = memory_array(s->record.ends.list, s->record.ends.count + 1, sizeof *s->record.ends.list);
+		s->record.ends.list[s->record.ends.count++] = view.seq;
+	}
+	if (!s->record.rewritten || !event_copy_id(view.event_id, id))
+		return;
+	if (view.type == EVENT_RUN_STARTED) {
+		memset(&s->sums, 0, sizeof s->sums);
+		memcpy(s->first, id, ID_SIZE);
+	}
+	if (view.type == EVENT_STEP_STARTED)
+		buffer_clear(&s->record.text);
+	if (view.type == EVENT_MESSAGE_ASSISTANT) {
+		session_add_usage(s, span_member(view.payload, KEY_USAGE));
+		session_text(span_member(view.payload, KEY_BLOCKS), &text);
+		if (text.len > 0) {
+			buffer_clear(&s->record.text);
+			buffer_append(&s->record.text, text.data, text.len);
+		}
+		buffer_free(&text);
+	}
+	s->seq = view.seq;
+	digest_blake2b(line, len, s->prev);
+	if (span_copy(view.timestamp, time, sizeof time))
+		clock_parse(time, 0, &s->wall);
+	if (view.type == EVENT_RUN_STARTED)
+		s->began = s->wall;
+	path = span_text(view.path);
+	s->sums.calls += view.type == EVENT_STEP_COMPLETED;
+	session_note(s, view.type, id, path != NULL ? path : "", view.iteration);
+	free(path);
 }
 
 /* Makes the next line. parent "": none. The event's id becomes that of the last one. */
@@ -70,12 +189,22 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	struct span line;
 
 	memcpy(e.id, id, ID_SIZE);
+	if (s->record.rewritten && (session_has(s, id) || session_is_left(s))) {
+		/* It is recorded; or it belongs to what is no longer the end of the session. */
+		if (session_has(s, id))
+			session_pass(s, type, id);
+		return 0;
+	}
+	if (s->wall < s->record.wall)
+		s->wall = s->record.wall;
 	if (line_make(&s->line, &place, &e, err) != 0)
 		return -1;
 	line_finish(&s->line, &e, ++s->seq, s->wall, s->prev);
 	line = line_span(&s->line);
 	digest_blake2b(line.at, line.len - 1, s->prev);
 	memmove(s->last, id, ID_SIZE);
+	if (s->record.rewritten)
+		session_note(s, type, id, path, iteration);
 	return s->callbacks->take(s->context, line, err);
 }
 
@@ -85,8 +214,8 @@ session_end_recorded(struct session_lines *s, struct error *err)
 {
 	const size_t attempt = s->attempts;
 
-	if (attempt > s->ends.count || attempt == 0 ||
-	    s->ends.list[attempt - 1] != s->seq + (*s->prompt != '\0' ? 2 : 1))
+	if (attempt > s->record.ends.count || attempt == 0 ||
+	    s->record.ends.list[attempt - 1] != s->seq + (*s->prompt != '\0' ? 2 : 1))
 		return 0;
 	return session_end(s, err) != 0 ? -1 : session_begin_attempt(s, err);
 }
@@ -107,6 +236,14 @@ static void
 session_write_fidelity(struct writer *w)
 {
 	writer_member_string(w, KEY_FIDELITY, EMITTED);
+}
+
+static void
+session_write_model(struct writer *w, struct span said)
+{
+	const struct span model = span_member(said, "model");
+
+	writer_member_span(w, KEY_MODEL, span_type(model) == 's' ? model : SPAN_NONE);
 }
 
 /* Writes blocks: each object as it is, with its fidelity. */
@@ -132,6 +269,7 @@ session_start(struct session_lines *s, struct span said, struct error *err)
 {
 	char *id = span_text(span_member(said, "session"));
 	struct writer w;
+	int64_t wall;
 	int failed;
 
 	if (*s->run_id != '\0' || id == NULL) {
@@ -153,10 +291,66 @@ session_start(struct session_lines *s, struct span said, struct error *err)
 	writer_object_end(&w);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, 1);
-	failed = s->callbacks->recorded(s->context, s->run_id, &s->ends, err) != 0 ? -1 :
-	    session_begin_attempt(s, err);
+	s->record.rewritten = span_true(span_member(said, "rewritten"));
+	wall = s->wall;
+	failed = s->callbacks->recorded(s->context, s, err);
+	if (s->record.attempts > 0) {
+		/* The first of its lines is there: what is said is gone through from the beginning. */
+		session_derive_id(s, "run", "1", s->last);
+		s->attempts = s->record.attempts;
+		s->record.wall = s->wall;
+		s->wall = wall;
+	} else if (failed == 0) {
+		failed = session_begin_attempt(s, err);
+	}
 	free(id);
 	return failed;
+}
+
+/* Goes to the end of what is recorded, in the place of what the log has come to. */
+static void
+session_go_to_end(struct session_lines *s)
+{
+	const struct session_record *r = &s->record;
+
+	memcpy(s->last, r->last, ID_SIZE);
+	memcpy(s->prompt, r->open, ID_SIZE);
+	if (s->wall < r->wall)
+		s->wall = r->wall;
+	s->prompts = r->iteration + 1;
+	s->prompt_began = s->wall;
+	buffer_clear(&s->text);
+	buffer_append(&s->text, buffer_string(&r->text), r->text.len);
+}
+
+/* What is said next does not follow from what is recorded: a further attempt. */
+static int
+session_begin_anew(struct session_lines *s, struct error *err)
+{
+	if (!s->record.ended && session_end(s, err) != 0)
+		return -1;
+	session_go_to_end(s);
+	*s->prompt = '\0';
+	return session_begin_attempt(s, err);
+}
+
+/* What is said next is not recorded, and does not follow from what is: whether so. what, key: what the id
+ * of its first event is derived from. */
+static bool
+session_has_left(const struct session_lines *s, const char *what, struct span key)
+{
+	char *id = span_text(key), *text, event[ID_SIZE];
+	size_t times;
+	bool left = false;
+
+	if (id != NULL && session_is_left(s)) {
+		text = session_id_text(s, what, id, &times);
+		session_derive(text, times, event);
+		free(text);
+		left = !session_has(s, event);
+	}
+	free(id);
+	return left;
 }
 
 static int
@@ -182,6 +376,7 @@ static int
 session_end_prompt(struct session_lines *s, struct error *err)
 {
 	struct buffer payload = BUFFER_INIT;
+	const int64_t before = s->seq;
 	char id[ID_SIZE], *call;
 	struct writer w;
 	int failed;
@@ -201,7 +396,7 @@ session_end_prompt(struct session_lines *s, struct error *err)
 	writer_object_end(&w);
 	failed = session_line(s, EVENT_STEP_COMPLETED, id, s->last, STEP, s->prompts - 1, &payload, err);
 	*s->prompt = '\0';
-	s->sums.calls++;
+	s->sums.calls += s->seq > before;
 	buffer_clear(&s->text);
 	buffer_free(&payload);
 	free(call);
@@ -216,8 +411,12 @@ session_end(struct session_lines *s, struct error *err)
 	struct writer w;
 	int failed;
 
-	if (*s->run_id == '\0' || session_end_prompt(s, err) != 0)
-		return *s->run_id == '\0' ? 0 : -1;
+	if (*s->run_id == '\0' || s->record.ended)
+		return 0;
+	if (session_is_left(s))
+		session_go_to_end(s);
+	if (session_end_prompt(s, err) != 0)
+		return -1;
 	snprintf(number, sizeof number, "%zu", s->attempts);
 	session_derive_id(s, "done", number, id);
 	writer_begin(&w, &payload);
@@ -256,13 +455,16 @@ static int
 session_start_prompt(struct session_lines *s, struct span said, struct span blocks, const char *key,
     struct error *err)
 {
-	char *call = memory_format(STEP ":0:%lld", (long long)s->prompts), sha256[DIGEST_SIZE], id[ID_SIZE];
+	char *call, sha256[DIGEST_SIZE], id[ID_SIZE];
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
 	struct writer w;
 	int failed;
 
 	session_text(blocks, &text);
 	session_derive_id(s, "start", key, id);
+	if (s->record.rewritten)
+		s->prompts = session_number(s, id);
+	call = memory_format(STEP ":0:%lld", (long long)s->prompts);
 	writer_begin(&w, &payload);
 	writer_object(&w);
 	writer_member_string(&w, KEY_NAME, STEP);
@@ -274,7 +476,7 @@ session_start_prompt(struct session_lines *s, struct span said, struct span bloc
 	writer_bytes(&w, buffer_string(&text), text.len);
 	writer_member_string(&w, KEY_AGENT, s->format);
 	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
-	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	session_write_model(&w, said);
 	writer_object_end(&w);
 	failed = session_line(s, EVENT_STEP_STARTED, id, s->last, STEP, s->prompts, &payload, err);
 	memcpy(s->prompt, id, ID_SIZE);
@@ -377,6 +579,7 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 	char *key = span_text(span_member(said, "id")), answer[ID_SIZE];
 	struct buffer payload = BUFFER_INIT, text = BUFFER_INIT;
 	const int64_t asked = s->wall;
+	int64_t before;
 	struct writer w;
 	int failed = 0;
 
@@ -396,17 +599,20 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 	writer_object(&w);
 	writer_member_string(&w, KEY_ROLE, "assistant");
 	session_write_blocks(&w, blocks);
-	writer_member_span(&w, KEY_MODEL, span_member(said, "model"));
+	session_write_model(&w, said);
 	writer_member_span(&w, KEY_STOP_REASON, span_member(said, "stop_reason"));
 	writer_member_span(&w, KEY_USAGE, usage);
 	/* The model was asked when the last thing before it had happened. */
 	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - asked) / 1000);
 	writer_member_integer(&w, KEY_TURN, s->turns++);
 	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
+	writer_member_span(&w, KEY_PARTIAL, span_member(said, "partial"));
 	writer_object_end(&w);
-	session_add_usage(s, usage);
+	before = s->seq;
 	if (failed == 0)
 		failed = session_line(s, EVENT_MESSAGE_ASSISTANT, answer, s->last, STEP, s->prompts - 1, &payload, err);
+	if (s->seq > before)
+		session_add_usage(s, usage);
 	for (struct span_walk block = span_walk(blocks); failed == 0 && span_next(&block);)
 		if (span_is(span_member(block.value, KEY_TYPE), "tool_use"))
 			failed = session_tool_call(s, answer, block.value, err);
@@ -495,7 +701,7 @@ session_take_child(struct session_lines *s, struct span said, struct error *err)
 	}
 	s->children++;
 	if (failed == 0)
-		failed = s->callbacks->child(s->context, log, err);
+		failed = s->callbacks->child(s->context, log, span_type(span_member(said, "over")) != 'f', err);
 	buffer_free(&payload);
 	free(call);
 	free(log);
@@ -510,9 +716,11 @@ session_take(struct session_lines *s, struct span said, struct error *err)
 	static const struct {
 		const char *key;
 		int (*take)(struct session_lines *s, struct span said, struct error *err);
+		const char *what; /* what the id of its first event is derived from; NULL: it needs none */
 	} kinds[] = {
-		{ "session", session_start }, { "prompt", session_take_prompt }, { "answer", session_take_answer },
-		{ "child", session_take_child }, { "result", session_take_result },
+		{ "session", session_start, NULL }, { "prompt", session_take_prompt, "start" },
+		{ "answer", session_take_answer, "answer" }, { "child", session_take_child, NULL },
+		{ "result", session_take_result, NULL },
 	};
 	size_t bad;
 
@@ -523,7 +731,14 @@ session_take(struct session_lines *s, struct span said, struct error *err)
 			if (i > 0 && *s->run_id == '\0')
 				return error_set(err, ERROR_INVALID_INPUT, s->format,
 				    "the format program does not say which session it is");
-			return i > 0 && session_end_recorded(s, err) != 0 ? -1 : kinds[i].take(s, said, err);
+			if (i > 0 && s->record.rewritten) {
+				if (kinds[i].what != NULL && session_has_left(s, kinds[i].what, span_member(said, "id")) &&
+				    session_begin_anew(s, err) != 0)
+					return -1;
+			} else if (i > 0 && session_end_recorded(s, err) != 0) {
+				return -1;
+			}
+			return kinds[i].take(s, said, err);
 		}
 	return 0;
 }
@@ -535,7 +750,10 @@ session_free(struct session_lines *s)
 		free(s->open[i].name);
 	free(s->open);
 	free(s->blobs);
-	free(s->ends.list);
+	free(s->record.ends.list);
+	free(s->record.iterations);
+	map_free(&s->record.ids);
+	buffer_free(&s->record.text);
 	buffer_free(&s->start);
 	map_free(&s->calls);
 	map_free(&s->seen);

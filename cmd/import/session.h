@@ -8,6 +8,9 @@
  *     lines, and more after them.
  *   - What was recorded as the end of a session that went on is an end here, too: what came later is a
  *     further attempt.
+ *   - A log that its program rewrites (the session says so) may have changed, or lost, what was recorded:
+ *     that stays. Only what is not recorded is added: if it does not follow from the last line, as a
+ *     further attempt.
  *   - Each prompt is a call of the step `prompt`, which ends with the next prompt or the session.
  *   - What a tool gave is told by the agent itself (fidelity agent_emitted).
  */
@@ -29,13 +32,31 @@
 /* The seqs of run.completed lines, in order. */
 struct session_ends { int64_t *list; size_t count; };
 
+/* What is recorded of a session. All but the ends is known only if its log is rewritten, with what was added
+ * since. */
+struct session_record {
+	struct session_ends ends;
+	bool rewritten;
+	int64_t seq, wall;            /* of the last line; seq 0: nothing is recorded */
+	char digest[DIGEST_SIZE], last[ID_SIZE]; /* of the last line, and its event id */
+	struct map ids;               /* of events → index in iterations */
+	int64_t *iterations;
+	size_t attempts;              /* how often it has begun */
+	bool ended;
+	char open[ID_SIZE];           /* event id of the prompt's call that has not ended; "": none */
+	int64_t iteration, prompts;   /* of that; of all prompts */
+	struct buffer text;           /* of the last answer to it */
+};
+
+struct session_lines;
+
 struct session_callbacks {
 	/* Called with each line, with its LF. -1 with *err. */
 	int (*take)(void *context, struct span line, struct error *err);
-	/* Called for a sub-agent, with the path of its log. */
-	int (*child)(void *context, const char *log, struct error *err);
-	/* Called once, when the session is known: where its recorded attempts end. */
-	int (*recorded)(void *context, const char *run_id, struct session_ends *ends, struct error *err);
+	/* Called for a sub-agent, with the path of its log. over: it has ended. */
+	int (*child)(void *context, const char *log, bool over, struct error *err);
+	/* Called once, when the session is known: has session_recorded() called with each recorded line. */
+	int (*recorded)(void *context, struct session_lines *s, struct error *err);
 };
 
 struct session_lines {
@@ -65,7 +86,7 @@ struct session_lines {
 	struct open_call { char event_id[ID_SIZE]; char *name; int64_t began; bool over; } *open;
 	size_t open_count;
 	struct { int64_t tokens[2], answers, calls; } sums; /* of the attempt; calls: that have ended */
-	struct session_ends ends;
+	struct session_record record;
 	size_t attempts;
 	struct buffer start;          /* payload of run.started up to its attempt */
 };
@@ -73,6 +94,8 @@ struct session_lines {
 void session_begin(struct session_lines *s, const char *format, const char *root);
 /* Takes a line of a format program. ERROR_INVALID_INPUT: it is none. */
 int session_take(struct session_lines *s, struct span said, struct error *err);
+/* Takes a line that is recorded, without its LF. */
+void session_recorded(struct session_lines *s, const char *line, size_t len);
 /* The session is over: ends the call and the run. */
 int session_end(struct session_lines *s, struct error *err);
 /* The run that a session is; parent: as in struct session_lines. Returns out. */

@@ -23,12 +23,13 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-diff", "awf-eval"
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run",
-	"awf-import-claude", "awf-import-codex", "awf-init", "awf-limits",
+	"awf-import-claude", "awf-import-codex", "awf-import-copilot", "awf-import-gemini", "awf-init", "awf-limits",
 	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
 	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-stats", "awf-status", "awf-trust",
 	NULL };
 /* Programs that are built only if a library is available. */
 static const struct { const char *name, *library; } optional[] = {
+	{ "awf-import-opencode", "libsqlite3" },
 	{ "awf-mirror-postgresql", "libpq" },
 	{ "awf-mirror-sqlite", "libsqlite3" },
 	{ "awf-ship-postgresql", "libpq" },

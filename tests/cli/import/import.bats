@@ -155,6 +155,20 @@ awf-import: left out: file-history-snapshot 1, progress 1'
 	same "$(record | jq -r .type | sort | uniq -c | awk '{ print $2, $1 }' | grep 'assistant\|tool' | paste -sd,)" 'message.assistant 4,tool.call 3,tool.result 3'
 }
 
+@test "a server that gives each answer the same id, and each request its own" {
+	{
+		prompt 1 One.
+		for request in 1 2; do
+			answer m1 "$(text 'I look.')" 3 | sed "s/\"message\"/\"requestId\":\"req_$request\",&/"
+			answer m1 "$(use "t$request" Read '{}')" 8 | sed "s/\"message\"/\"requestId\":\"req_$request\",&/"
+			result "t$request" yes
+		done
+	} >"$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(awf-tail --list --json | jq -c '[.input_tokens, .output_tokens]')" '[2220,16]'
+}
+
 # A session of Codex: ITEM lines of a rollout.
 rollout() {
 	local payload

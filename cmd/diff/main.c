@@ -20,12 +20,14 @@
 #define STATUS_DIFFERENT 1
 #define STATUS_TROUBLE 2
 
-enum { OPT_QUIET = 1, OPT_JSON, OPT_STAT, OPT_PATH, OPT_IGNORE, OPT_RESULTS };
+enum { OPT_QUIET = 1, OPT_JSON, OPT_STAT, OPT_PATH, OPT_IGNORE, OPT_RESULTS, OPT_NO_CHILDREN, OPT_HTML, OPT_MAP };
 
 struct request {
 	const char *path;
 	unsigned ignored;
-	bool quiet, json, results, stat;
+	const char *html;     /* file; "-": stdout; NULL: no page */
+	const char *map;      /* filter that values pass; NULL: none */
+	bool quiet, json, results, stat, alone;
 	char **runs;          /* the first group */
 	char **others;        /* after "--" */
 };
@@ -63,21 +65,28 @@ static const struct option_spec options[] = {
 	    "tokens, order, definition, model, result ... are no difference", OPTION_CALL(diff_check_ignored) },
 	{ OPT_PATH, 'p', "path", "PATH", "only this step, and what is inside it",
 	    OPTION_INTO_TEXT(struct request, path) },
+	{ OPT_MAP, 0, "map", "COMMAND", "values pass this filter first: a line of JSON in, a line out",
+	    OPTION_INTO_TEXT(struct request, map) },
+	{ OPT_NO_CHILDREN, 0, "no-children", NULL, "look neither into child runs nor where a result was taken over from",
+	    OPTION_INTO_FLAG(struct request, alone) },
 	{ OPT_STAT, 0, "stat", NULL, "runs against runs (A... -- B...), step by step: calls, failures, figures",
 	    OPTION_INTO_FLAG(struct request, stat) },
 	{ OPT_JSON, 0, "json", NULL, "a JSON object in each line", OPTION_INTO_FLAG(struct request, json) },
+	{ OPT_HTML, 0, "html", "FILE", "a page for browsers, which needs no other file; - for stdout",
+	    OPTION_INTO_TEXT(struct request, html) },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
 static const struct option_rule rules[] = {
 	{ OPTION_SAID(OPT_QUIET), OPTION_SAID(OPT_JSON), 0, NULL },
+	{ OPTION_SAID(OPT_HTML), OPTION_SAID(OPT_QUIET) | OPTION_SAID(OPT_JSON), 0, NULL },
 	{ OPTION_SAID(OPT_STAT), OPTION_SAID(OPT_QUIET) | OPTION_SAID(OPT_RESULTS) | OPTION_SAID(OPT_IGNORE) |
-	    OPTION_SAID(OPT_PATH), 0, NULL },
+	    OPTION_SAID(OPT_PATH) | OPTION_SAID(OPT_HTML) | OPTION_SAID(OPT_MAP), 0, NULL },
 };
 
 static const char usage[] =
 	"awf-diff [options] A B\n"
-	"awf-diff --stat [--json] A... -- B...\n\n"
+	"awf-diff --stat [options] A... -- B...\n\n"
 	"A, B: runs, as for awf-tail: an id or its beginning, @NAME, a file\n";
 
 /* ---- work ---- */
@@ -87,10 +96,10 @@ diff_compare(const struct request *r, const struct storage *storage, bool *diffe
 {
 	struct diff_side a, b;
 	struct buffer out = BUFFER_INIT;
-	int failed = diff_side_read(&a, storage, r->runs[0], err);
+	int failed = diff_side_read(&a, storage, r->runs[0], r->alone, err);
 
 	if (failed == 0) {
-		failed = diff_side_read(&b, storage, r->runs[1], err);
+		failed = diff_side_read(&b, storage, r->runs[1], r->alone, err);
 		if (failed == 0) {
 			struct diff_report report = { .a = &a, .b = &b, .path = r->path,
 				.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
@@ -111,15 +120,15 @@ diff_compare(const struct request *r, const struct storage *storage, bool *diffe
 }
 
 static int
-diff_add_group(struct diff_statistics *s, int group, char *const *runs, const struct storage *storage,
-    struct error *err)
+diff_add_group(struct diff_statistics *s, int group, char *const *runs, bool alone,
+    const struct storage *storage, struct error *err)
 {
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && runs[i] != NULL; i++) {
 		struct diff_side side;
 
-		failed = diff_side_read(&side, storage, runs[i], err);
+		failed = diff_side_read(&side, storage, runs[i], alone, err);
 		if (failed == 0)
 			diff_statistics_add(s, group, &side);
 		diff_side_free(&side);
@@ -132,10 +141,10 @@ diff_compare_groups(const struct request *r, const struct storage *storage, stru
 {
 	struct diff_statistics s = DIFF_STATISTICS_INIT;
 	struct buffer out = BUFFER_INIT;
-	int failed = diff_add_group(&s, 0, r->runs, storage, err);
+	int failed = diff_add_group(&s, 0, r->runs, r->alone, storage, err);
 
 	if (failed == 0)
-		failed = diff_add_group(&s, 1, r->others, storage, err);
+		failed = diff_add_group(&s, 1, r->others, r->alone, storage, err);
 	if (failed == 0) {
 		if (r->json)
 			diff_statistics_json(&s, &out);

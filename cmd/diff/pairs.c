@@ -11,13 +11,14 @@
 #include "base/line_diff.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/event_index.h"
 
 const char *const diff_kind_words[DIFF_KINDS + 1] = {
 	"same", "moved", "changed", "follows", "gone", "new", "renamed", NULL
 };
 const char *const diff_what_words[DIFF_WHATS + 1] = {
 	"definition", "model", "input", "result", "status", "tools", "tokens", "order", "retries", "time", "inside",
-	NULL
+	"answers", "files", NULL
 };
 
 #define KEY_LINE 33 /* 32 hex digits and LF */
@@ -37,6 +38,8 @@ struct matching {
 	struct diff_pair *around;
 	unsigned ignored;
 	bool results;
+	const struct diff_call *caused; /* the first call that is a cause; NULL: none yet */
+	bool given;                     /* since it was given something else */
 };
 
 static struct diff_pair *
@@ -182,6 +185,20 @@ diff_rows_match_keys(struct matching *m, struct rows *r, size_t key_at, bool mov
 	free(next);
 }
 
+/* Sets the key of the pair that the input of a call came from. */
+static void
+diff_row_find_upstream(const struct row *row)
+{
+	for (size_t i = 0; i < row->count; i++) {
+		struct diff_call *c = row->calls[i];
+		const struct diff_pair *pair = c->before_count > 0 ? c->before[0]->pair : NULL;
+
+		c->upstream = (struct uuid){ 0, 0 };
+		if (pair != NULL && pair->a != NULL && pair->b != NULL)
+			c->upstream = bytes_key((const char *)&pair, sizeof pair);
+	}
+}
+
 /* Matches in order what is left between two calls that are matched in sequence, if equally many are. */
 static void
 diff_rows_match_gaps(struct matching *m, struct rows *r)
@@ -258,6 +275,9 @@ diff_rows_match_all(struct matching *m, struct rows *r)
 	} else {
 		diff_rows_match_sequence(m, r);
 		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.input), true);
+		diff_row_find_upstream(&r->a);
+		diff_row_find_upstream(&r->b);
+		diff_rows_match_keys(m, r, offsetof(struct diff_call, upstream), false);
 		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.result), false);
 		diff_rows_match_gaps(m, r);
 	}
@@ -289,7 +309,8 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 	unsigned what = 0;
 	bool tools = a->tool_count == b->tool_count;
 
-	if (!diff_keys_equal(a->keys.definition, b->keys.definition) || !diff_keys_equal(a->keys.prompt, b->keys.prompt))
+	if (!diff_keys_equal(a->keys.definition, b->keys.definition) ||
+	    !diff_keys_equal(a->keys.prompt, b->keys.prompt) || !diff_keys_equal(a->keys.settings, b->keys.settings))
 		what |= DIFF_DEFINITION;
 	if (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0)
 		what |= DIFF_MODEL;
@@ -299,11 +320,22 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 		what |= DIFF_RESULT;
 	if (a->state != b->state || a->code != b->code)
 		what |= DIFF_STATUS;
-	for (size_t i = 0; tools && i < a->tool_count; i++)
-		tools = strcmp(a->tools[i].name, b->tools[i].name) == 0 &&
+	for (size_t i = 0; i < a->tool_count && i < b->tool_count; i++) {
+		const bool same = strcmp(a->tools[i].name, b->tools[i].name) == 0 &&
 		    diff_keys_equal(a->tools[i].input, b->tools[i].input);
+
+		tools &= same;
+		if (same && !diff_keys_equal(a->tools[i].answer, b->tools[i].answer))
+			what |= DIFF_ANSWERS;
+	}
 	if (!tools)
 		what |= DIFF_TOOLS;
+	for (size_t i = 0; i < a->changed_count; i++) {
+		const struct diff_file *is = diff_files_find(b->changed, b->changed_count, a->changed[i].path);
+
+		if (is != NULL && strcmp(is->sha256, a->changed[i].sha256) != 0)
+			what |= DIFF_FILES;
+	}
 	if (a->own.input_tokens != b->own.input_tokens || a->own.output_tokens != b->own.output_tokens)
 		what |= DIFF_TOKENS;
 	if (a->own.retries != b->own.retries)
@@ -327,19 +359,55 @@ diff_call_follows(const struct diff_call *c)
 	return false;
 }
 
+/* Whether a call was given something else, though nothing that its input may have come from differs. Of
+ * several such calls beside each other, each is. */
+static bool
+diff_pair_given(const struct matching *m, const struct diff_pair *pair)
+{
+	const struct diff_call *a = pair->a, *b = pair->b;
+
+	return a->around != NULL && a->before_count == 0 && b->before_count == 0 && strcmp(a->kind, "call_workflow") != 0 &&
+	    !diff_keys_equal(a->keys.input, b->keys.input) && diff_key_is(a->keys.input) && diff_key_is(b->keys.input) &&
+	    (m->caused == NULL || (m->given && m->caused->around == a->around && strcmp(m->caused->name, a->name) == 0));
+}
+
+static bool
+diff_pair_holds_cause(const struct diff_pair *around)
+{
+	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside)
+		if (diff_pair_causes(pair) || diff_pair_holds_cause(pair))
+			return true;
+	return false;
+}
+
+static void
+diff_pair_note_cause(struct matching *m, const struct diff_call *c, bool given)
+{
+	if (m->caused == NULL) {
+		m->caused = c;
+		m->given = given;
+	}
+}
+
 static void
 diff_pair_judge(struct matching *m, struct diff_pair *pair)
 {
 	const unsigned results = DIFF_RESULT | DIFF_STATUS | DIFF_INSIDE;
 	const bool renamed = pair->kind == DIFF_RENAMED;
 	unsigned counts;
+	bool given;
 
 	if (pair->a == NULL || pair->b == NULL) {
 		const struct diff_call *c = diff_pair_call(pair);
 
 		pair->kind = diff_call_follows(c) ? DIFF_FOLLOWS : pair->a != NULL ? DIFF_GONE : DIFF_NEW;
+		if (pair->kind != DIFF_FOLLOWS)
+			diff_pair_note_cause(m, c, false);
 		return;
 	}
+	given = !(m->ignored & DIFF_INPUT) && diff_pair_given(m, pair);
+	if (given)
+		diff_pair_note_cause(m, pair->a, true);
 	pair->what |= diff_calls_what(pair->a, pair->b);
 	/* What a workflow read counts by what its calls were given; what it printed is in their order. */
 	if (pair->a->around == NULL)
@@ -362,10 +430,14 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 		pair->kind = DIFF_MOVED;
 	else if (counts & (DIFF_DEFINITION | DIFF_MODEL))
 		pair->kind = DIFF_CHANGED;
+	else if (given && !diff_pair_holds_cause(pair))
+		pair->kind = DIFF_CHANGED;
 	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_keys_equal(pair->a->keys.input, pair->b->keys.input))
 		pair->kind = DIFF_FOLLOWS;
 	else
 		pair->kind = pair->a->state == CALL_SKIPPED || pair->b->state == CALL_SKIPPED ? DIFF_FOLLOWS : DIFF_CHANGED;
+	if (diff_pair_causes(pair) && pair->a->around != NULL)
+		diff_pair_note_cause(m, pair->a, false);
 }
 
 /* ---- the tree ---- */

@@ -5,6 +5,7 @@
  */
 #include "diff/side.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,7 +25,6 @@
 /* What is known of a call, by its number. */
 struct noted {
 	struct diff_call call;
-	struct diff_file *files;
 	struct diff_tool *tools;
 	const struct model_call *from;  /* its result was taken over from this call; NULL */
 	struct diff_call *made;         /* its call in the tree; NULL: none yet */
@@ -42,6 +42,9 @@ struct reading {
 	struct uuid stdin_key, stdout_key;
 	char status[16];
 	bool masked;
+	struct event_place begin;       /* of the attempt */
+	const struct diff_file *files;  /* the workflow's */
+	size_t file_count;
 };
 
 bool
@@ -54,6 +57,15 @@ bool
 diff_keys_equal(struct uuid a, struct uuid b)
 {
 	return a.high == b.high && a.low == b.low;
+}
+
+const struct diff_file *
+diff_files_find(const struct diff_file *files, size_t count, const char *path)
+{
+	for (size_t i = 0; i < count; i++)
+		if (strcmp(files[i].path, path) == 0)
+			return &files[i];
+	return NULL;
 }
 
 bool
@@ -102,12 +114,28 @@ diff_text_key(struct span value)
 	return span_type(value) == 's' ? bytes_key(value.at, value.len) : (struct uuid){ 0, 0 };
 }
 
+/* The files of a list. */
+static const struct diff_file *
+diff_reading_files(const struct reading *r, struct span files, size_t *count)
+{
+	struct diff_file *list;
+	size_t room = 0;
+
+	for (struct span_walk file = span_walk(files); span_type(files) == 'a' && span_next(&file);)
+		room++;
+	list = arena_zero(&r->side->memory, (room + 1) * sizeof *list);
+	*count = 0;
+	for (struct span_walk file = span_walk(files); *count < room && span_next(&file);)
+		list[(*count)++] = (struct diff_file){ diff_side_text(r->side, span_member(file.value, KEY_PATH)),
+			diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
+	INVARIANT(*count == room);
+	return list;
+}
+
 static void
 diff_reading_start(struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
 {
-	struct span files = span_member(event->payload, KEY_FILES);
 	struct diff_call *c = &n->call;
-	size_t count = 0;
 
 	c->places.begin = place;
 	c->keys.input = diff_text_key(span_member(event->payload, KEY_INPUT_SHA256));
@@ -118,15 +146,7 @@ diff_reading_start(struct reading *r, struct noted *n, const struct event_view *
 		c->keys.definition = diff_text_key(span_member(event->payload, KEY_DEFINITION_SHA256));
 	if (r->masked && !diff_key_is(c->keys.definition))
 		c->keys.definition = diff_value_key(span_member(event->payload, KEY_BLOCKS));
-	for (struct span_walk file = span_walk(files); span_next(&file);)
-		count++;
-	n->files = arena_zero(&r->side->memory, (count + 1) * sizeof *n->files);
-	c->files = n->files;
-	for (struct span_walk file = span_walk(files); span_next(&file);)
-		n->files[c->file_count++] = (struct diff_file){
-			diff_side_text(r->side, span_member(file.value, KEY_PATH)),
-			diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
-	INVARIANT(c->file_count == count);
+	c->files = diff_reading_files(r, span_member(event->payload, KEY_FILES), &c->file_count);
 }
 
 static void
@@ -141,6 +161,7 @@ diff_reading_end(struct reading *r, struct noted *n, const struct placed *placed
 	if (from.at != NULL)
 		n->from = model_call_of(&r->model, from);
 	c->keys.result = diff_value_key(span_member(event->payload, KEY_RESULT));
+	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED), &c->changed_count);
 	if (span_integer(span_member(event->payload, KEY_DURATION_MS), &ms))
 		c->own.ms = ms;
 }
@@ -160,8 +181,34 @@ diff_reading_tool(struct reading *r, struct noted *n, const struct event_view *e
 		c->tools = grown;
 	}
 	n->tools[c->tool_count++] = (struct diff_tool){
-		diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
-		diff_value_key(span_member(event->payload, KEY_INPUT)), place };
+		.name = diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
+		.input = diff_value_key(span_member(event->payload, KEY_INPUT)), .place = place,
+		.id = diff_text_key(span_member(event->payload, KEY_CALL_ID)) };
+}
+
+/* The result of the latest call of a tool with its id. */
+static void
+diff_reading_answered(struct noted *n, const struct event_view *event, struct event_place place)
+{
+	const struct uuid id = diff_text_key(span_member(event->payload, KEY_CALL_ID));
+	const struct span output = span_member(event->payload, KEY_OUTPUT);
+
+	for (size_t i = n->call.tool_count; i-- > 0;)
+		if (diff_keys_equal(n->tools[i].id, id)) {
+			n->tools[i].answer = diff_value_key(output.at != NULL && span_type(output) != '0' ? output :
+			    span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
+			n->tools[i].answered = place;
+			return;
+		}
+}
+
+/* The key of two values. */
+static struct uuid
+diff_keys_join(struct uuid a, struct uuid b)
+{
+	const struct uuid both[2] = { a, b };
+
+	return diff_key_is(a) || diff_key_is(b) ? bytes_key((const char *)both, sizeof both) : a;
 }
 
 static void
@@ -210,9 +257,11 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 }
 
 static void
-diff_reading_run(struct reading *r, const struct event_view *event)
+diff_reading_run(struct reading *r, const struct event_view *event, struct event_place place)
 {
 	if (event->type == EVENT_RUN_STARTED) {
+		r->begin = place;
+		r->files = diff_reading_files(r, span_member(event->payload, KEY_FILES), &r->file_count);
 		r->masked = span_true(span_member(event->payload, KEY_MASKED));
 		r->stdin_key = r->stdout_key = (struct uuid){ 0, 0 };
 		*r->status = '\0';
@@ -234,7 +283,7 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 
 	*event = *placed->event;
 	if (placed->event->type == EVENT_RUN_STARTED || placed->event->type == EVENT_RUN_COMPLETED)
-		diff_reading_run(r, placed->event);
+		diff_reading_run(r, placed->event, placed->place);
 	if (placed->call == NULL || placed->event->type == EVENT_TYPES)
 		return 0;
 	if (placed->event->refs.at != NULL && placed->line.at != NULL) {
@@ -257,6 +306,8 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 		if (n->call.places.asked.length == 0) {
 			n->call.places.asked = placed->place;
 			n->call.keys.prompt = diff_value_key(span_member(event->payload, KEY_SYSTEM_PROMPT));
+			n->call.keys.settings = diff_keys_join(diff_value_key(span_member(event->payload, KEY_PARAMS)),
+			    diff_value_key(span_member(event->payload, KEY_TOOLS)));
 		}
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
@@ -264,6 +315,9 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 		break;
 	case EVENT_TOOL_CALL:
 		diff_reading_tool(r, n, event, placed->place);
+		break;
+	case EVENT_TOOL_RESULT:
+		diff_reading_answered(n, event, placed->place);
 		break;
 	default:
 		break;
@@ -360,7 +414,7 @@ diff_reading_connect(struct reading *r, const char *directory, int depth, struct
 			    r->noted[before->number]->made != NULL)
 				n->made->before[n->made->before_count++] = r->noted[before->number]->made;
 		}
-		if (n->child_run_id == NULL || depth >= DEPTH_MOST)
+		if (n->child_run_id == NULL || r->side->alone || depth >= DEPTH_MOST)
 			continue;
 		path = memory_format("%s/%s.jsonl", directory, n->child_run_id);
 		if (access(path, R_OK) == 0)
@@ -376,6 +430,7 @@ diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 	struct diff_source *source = arena_zero(&s->memory, sizeof *source);
 
 	source->path = memory_text(path);
+	snprintf(source->run_id, sizeof source->run_id, "%s", run_id);
 	source->blobs = transcript_blobs(path, run_id);
 	source->next = s->sources;
 	s->sources = source;
@@ -391,7 +446,7 @@ diff_reading_feed(struct reading *r, const char *path, const char *run_id, int d
 
 	if (failed != 0)
 		return -1;
-	if (*summary.forked_from != '\0' && depth < DEPTH_MOST) {
+	if (*summary.forked_from != '\0' && !r->side->alone && depth < DEPTH_MOST) {
 		char *directory = path_directory(path);
 		char *original = memory_format("%s/%s.jsonl", directory, summary.forked_from);
 
@@ -430,6 +485,10 @@ diff_side_read_run(struct diff_side *s, struct diff_call *root, const char *path
 			root->name = r.model.name == NULL ? "" :
 			    arena_copy(&s->memory, r.model.name, strlen(r.model.name));
 			root->keys.result = r.stdout_key;
+			root->source = r.source;
+			root->places.begin = r.begin;
+			root->files = r.files;
+			root->file_count = r.file_count;
 			root->own.ms = (r.model.last - r.model.started) / 1000;
 			memcpy(s->status, r.status, sizeof s->status);
 			s->masked = r.masked;
@@ -461,13 +520,14 @@ diff_figures_add(struct diff_figures *sum, const struct diff_call *c)
 }
 
 int
-diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, struct error *err)
+diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, bool alone,
+    struct error *err)
 {
 	struct summary summary;
 	struct run_ref ref;
 	int failed;
 
-	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" } };
+	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = alone };
 	if (cost_begin(&s->cost, err) != 0)
 		return -1;
 	if (storage_resolve(storage, argument, &ref, err) != 0)
@@ -518,7 +578,7 @@ diff_call_read(const struct diff_call *c, struct event_place place, const char *
 		value = *member == '/' ? pointer_find(event.payload, member) : span_member(event.payload, member);
 		if (result)
 			diff_value_show(value, out);
-		else if (value.at != NULL)
+		else if (value.at != NULL && span_type(value) != '0')
 			span_plain(value, out);
 	}
 	buffer_free(&line);
@@ -535,4 +595,12 @@ void
 diff_call_result(const struct diff_call *c, struct buffer *out)
 {
 	diff_call_read(c, c->places.end, KEY_RESULT, true, out);
+}
+
+void
+diff_call_answer(const struct diff_call *c, const struct diff_tool *tool, struct buffer *out)
+{
+	diff_call_read(c, tool->answered, KEY_OUTPUT, true, out);
+	if (out->len == 0)
+		diff_call_read(c, tool->answered, "/error/message", true, out);
 }

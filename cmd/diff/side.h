@@ -29,7 +29,9 @@ struct diff_file { const char *path, *sha256; };
 struct diff_tool {
 	const char *name;
 	struct uuid input;          /* key of its arguments */
-	struct event_place place;
+	struct uuid answer;         /* of its result, or why there is none; all zeros: none came */
+	struct event_place place, answered;
+	struct uuid id;             /* key of the id by which its result names it */
 };
 
 /* Figures of a call, without those of the calls inside it. */
@@ -43,6 +45,7 @@ struct diff_figures {
 /* A transcript that calls were read from. */
 struct diff_source {
 	char *path, *blobs;
+	char run_id[ID_SIZE];
 	struct diff_source *next;
 };
 
@@ -55,10 +58,16 @@ struct diff_call {
 	enum error_code code;
 	bool taken_over;
 
-	struct diff_keys { struct uuid input, definition, result, prompt; } keys; /* all zeros: no such value */
+	struct diff_keys {
+		struct uuid input, definition, result;
+		struct uuid prompt, settings; /* of the first message to a model; settings: with the tools
+		                                 that it may call */
+	} keys;                         /* all zeros: no such value */
 	const char *provider, *model;   /* "": none */
 	const struct diff_file *files;
 	size_t file_count;
+	const struct diff_file *changed; /* files that a command has changed */
+	size_t changed_count;
 	const struct diff_tool *tools;
 	size_t tool_count;
 	struct diff_figures own;
@@ -73,7 +82,9 @@ struct diff_call {
 	struct diff_call **before;      /* calls whose results were its input */
 	size_t before_count;
 
-	struct diff_pair *pair;         /* set by diff_match() */
+	/* Set by diff_match(). */
+	struct diff_pair *pair;
+	struct uuid upstream;           /* key of the pair that its input came from */
 };
 
 struct diff_side {
@@ -81,7 +92,7 @@ struct diff_side {
 	char run_id[ID_SIZE];
 	char forked_from[ID_SIZE];      /* "": none */
 	char status[16];
-	bool masked;
+	bool masked, alone;
 	size_t taken_over;              /* calls outside of others that were taken over */
 	struct diff_figures all;        /* sums over all calls but those taken over; ms: of the
 	                                   attempt */
@@ -91,8 +102,9 @@ struct diff_side {
 	struct cost cost;
 };
 
-/* Reads the run that an argument names, as for awf-tail. diff_side_free() is called either way. */
-int diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument,
+/* Reads the run that an argument names, as for awf-tail; alone: without child runs, and without the run
+ * that it was forked from. diff_side_free() is called either way. */
+int diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, bool alone,
     struct error *err);
 void diff_side_free(struct diff_side *s);
 
@@ -102,11 +114,15 @@ void diff_call_value(const struct diff_call *c, struct event_place place, const 
     struct buffer *out);
 /* The same for what the call gave: of state lines their data. */
 void diff_call_result(const struct diff_call *c, struct buffer *out);
+/* The same for what a tool answered, or why it did not. */
+void diff_call_answer(const struct diff_call *c, const struct diff_tool *tool, struct buffer *out);
 
 bool diff_key_is(struct uuid key);                     /* whether there is a value */
 bool diff_keys_equal(struct uuid a, struct uuid b);
 /* Whether it is a round or a branch of a group, which has the name and path of the group. */
 bool diff_call_is_part(const struct diff_call *c);
+/* The file of this path among some; NULL: it is not there. */
+const struct diff_file *diff_files_find(const struct diff_file *files, size_t count, const char *path);
 /* Adds the figures of a call and, unless they were taken over, of all calls inside it. */
 void diff_figures_add(struct diff_figures *sum, const struct diff_call *c);
 

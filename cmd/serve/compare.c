@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -29,7 +28,7 @@
 
 #define COMPARER "awf-diff"
 #define COMPARE_MS 30000
-#define COMPARE_BYTES ((rlim_t)32 << 20)
+#define COMPARE_BYTES (32 << 20)
 #define COMPARE_ERRORS ((size_t)64 << 10)
 #define COMPARE_AT_ONCE 4
 #define COMPARE_TROUBLE 2     /* exit status of awf-diff */
@@ -56,19 +55,21 @@ struct comparison {
 
 /* ---- in the child process ---- */
 
+/* out: the file that it writes to. */
 static void
-compare_wait(struct process *process, struct compare_outcome *o)
+compare_wait(struct process *process, int out, struct compare_outcome *o)
 {
 	struct buffer errors = BUFFER_INIT;
+	struct stat written;
 	int status;
 
 	if (!wait_child(process->pid, COMPARE_MS, &status)) {
 		wait_killed(process->pid, &status);
 		o->result = COMPARE_TOO_LONG;
-	} else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGXFSZ) {
-		o->result = COMPARE_TOO_LARGE;
 	} else if (WIFEXITED(status) && WEXITSTATUS(status) < COMPARE_TROUBLE) {
 		o->result = COMPARE_DONE;
+	} else if (fstat(out, &written) == 0 && written.st_size >= COMPARE_BYTES) {
+		o->result = COMPARE_TOO_LARGE;
 	} else {
 		file_read(process->err, &errors, COMPARE_ERRORS);
 		error_set(&o->err, ERROR_SYSTEM, NULL, "the runs cannot be compared");
@@ -104,7 +105,7 @@ compare_run_in_worker(void *context, void *answer)
 	setrlimit(RLIMIT_FSIZE, &size);
 	setrlimit(RLIMIT_CORE, &no_core);
 	if (process_start(&process, &spec, NULL, &o->err) == 0)
-		compare_wait(&process, o);
+		compare_wait(&process, spec.out, o);
 	file_close(&spec.out);
 	list_free(argv);
 }

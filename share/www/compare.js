@@ -80,11 +80,11 @@ class View {
 	}
 
 	#title(pair, more) {
-		const [sign, word] = kinds[pair.kind];
+		const [sign, word] = kinds[pair.kind], note = [pair.why, more].filter(Boolean).join(" ");
 		return [h("span", { class: "sign", "aria-hidden": "true" }, sign), h("span", { class: "unseen" }, word + " "),
 			h("strong", null, pair.label), pair.now ? [" is now ", h("strong", null, pair.now)] : "",
 			pair.input ? h("span", { class: "note" }, ` (${pair.input})`) : "",
-			h("span", { class: "note" }, " ", pair.why ?? "", more ?? "")];
+			note ? h("span", { class: "note" }, " ", note) : null];
 	}
 
 	#details(pair) {
@@ -108,7 +108,7 @@ class View {
 		const [{ pair, inside, line }] = nodes;
 		const first = pair.like === undefined;
 		const fold = this.#fold({ class: "pair " + pair.kind, open: first, id: "pair-" + line },
-			this.#title(pair, nodes.length > 1 ? ` (${count(nodes.length)} calls)` : ""), () => [
+			this.#title(pair, nodes.length > 1 ? `(${count(nodes.length)} calls)` : ""), () => [
 				this.#links(pair),
 				first ? this.#details(pair) : h("p", null, h("a", { href: "#pair-" + pair.like }, "The same change as another")),
 				nodes.length > 1 ? this.#list(nodes.slice(1), `${count(nodes.length - 1)} more of them`) : null,

@@ -109,6 +109,25 @@ diff_text_words(const struct buffer *text, struct buffer *out)
 	buffer_byte(out, '\n');
 }
 
+/* Makes one part of those beside each other with the same sign: their texts follow each other. */
+static void
+diff_parts_join(struct telling *t)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < t->count; i++) {
+		struct diff_part *last = count > 0 ? &t->parts[count - 1] : NULL;
+
+		if (last != NULL && last->sign == t->parts[i].sign) {
+			last->text.len += t->parts[i].text.len;
+		} else {
+			t->offsets[count] = t->offsets[i];
+			t->parts[count++] = t->parts[i];
+		}
+	}
+	t->count = count;
+}
+
 static void
 diff_detail_words(struct telling *t, const char *name, const struct buffer *a, const struct buffer *b)
 {
@@ -128,6 +147,7 @@ diff_detail_words(struct telling *t, const char *name, const struct buffer *a, c
 	}
 	if (end < diff.old.count)
 		diff_part_add(t, '.', "", 0, true);
+	diff_parts_join(t);
 	diff_detail_pass(t, (struct diff_detail){ .name = name, .form = DETAIL_WORDS });
 	line_diff_free(&diff);
 	buffer_free(&one);
@@ -171,20 +191,19 @@ diff_tell_file(struct telling *t, const char *name, const char *a, const char *b
 
 /* Files that are others, or in one of two lists alone. */
 static void
-diff_tell_files(struct telling *t, const char *name, const struct diff_file *a, size_t a_count,
-    const struct diff_file *b, size_t b_count)
+diff_tell_files(struct telling *t, const char *name, const struct diff_files *a, const struct diff_files *b)
 {
-	for (size_t i = 0; i < b_count; i++) {
-		const struct diff_file *was = diff_files_find(a, a_count, b[i].path);
+	for (size_t i = 0; i < b->count; i++) {
+		const struct diff_file *is = &b->list[i], *was = diff_files_find(a, is->path);
 
 		if (was == NULL)
-			diff_tell_file(t, name, NULL, b[i].path);
-		else if (strcmp(was->sha256, b[i].sha256) != 0)
-			diff_tell_file(t, name, was->path, b[i].path);
+			diff_tell_file(t, name, NULL, is->path);
+		else if (strcmp(was->sha256, is->sha256) != 0)
+			diff_tell_file(t, name, was->path, is->path);
 	}
-	for (size_t i = 0; i < a_count; i++)
-		if (diff_files_find(b, b_count, a[i].path) == NULL)
-			diff_tell_file(t, name, a[i].path, NULL);
+	for (size_t i = 0; i < a->count; i++)
+		if (diff_files_find(b, a->list[i].path) == NULL)
+			diff_tell_file(t, name, a->list[i].path, NULL);
 }
 
 /* The commands of a call: a group has several, each in a line. */
@@ -356,7 +375,7 @@ diff_tell_definition(struct telling *t, const struct diff_pair *pair)
 	};
 	const struct diff_call *a = pair->a, *b = pair->b;
 
-	diff_tell_files(t, "file", a->files, a->file_count, b->files, b->file_count);
+	diff_tell_files(t, "file", &a->files, &b->files);
 	diff_tell_texts(t, "command", pair, diff_read_commands);
 	diff_tell_texts(t, "prompt", pair, diff_read_prompt);
 	if (!(pair->what & DIFF_INPUT))
@@ -613,7 +632,7 @@ diff_details(const struct diff_pair *pair, const struct diff_detail_limits *limi
 	if (pair->what & DIFF_TIME)
 		diff_tell_numbers(&t, "time", " ms", &a->own, &b->own);
 	if (pair->what & DIFF_FILES)
-		diff_tell_files(&t, "wrote", a->changed, a->changed_count, b->changed, b->changed_count);
+		diff_tell_files(&t, "wrote", &a->changed, &b->changed);
 	/* What a group gave is told with the calls inside it; a call that failed gave nothing. */
 	if (pair->what & DIFF_RESULT && !(pair->what & (DIFF_INSIDE | DIFF_STATUS)))
 		diff_tell_texts(&t, "result", pair, diff_read_result);
@@ -643,12 +662,12 @@ diff_details_of_runs(const struct diff_call *a, const struct diff_call *b,
 	struct telling t = { .limits = limits, .take = take, .user = user };
 	const struct diff_pair pair = { .a = (struct diff_call *)a, .b = (struct diff_call *)b };
 
-	if (a->file_count > 0 && b->file_count > 0 && strcmp(a->files[0].path, b->files[0].path) != 0)
+	if (a->files.count > 0 && b->files.count > 0 && strcmp(a->files.list->path, b->files.list->path) != 0)
 		diff_detail_pass(&t, (struct diff_detail){ .name = "workflow", .form = DETAIL_VALUES,
-			.a = span_of(a->files[0].path, strlen(a->files[0].path)),
-			.b = span_of(b->files[0].path, strlen(b->files[0].path)) });
+			.a = span_of(a->files.list->path, strlen(a->files.list->path)),
+			.b = span_of(b->files.list->path, strlen(b->files.list->path)) });
 	else
-		diff_tell_files(&t, "workflow", a->files, a->file_count, b->files, b->file_count);
+		diff_tell_files(&t, "workflow", &a->files, &b->files);
 	diff_tell_texts(&t, "arguments", &pair, diff_read_arguments);
 	diff_tell_members(&t, a, a->places.begin, b, b->places.begin, KEY_INPUTS);
 	free(t.parts);

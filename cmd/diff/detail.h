@@ -19,7 +19,7 @@ enum diff_detail_form {
 	DETAIL_WORDS             /* words, of two texts that are a line each */
 };
 
-/* A line, or a word with the spaces after it. */
+/* A line, or words with the spaces after them. */
 struct diff_part {
 	char sign;               /* '-' and '+': in one of the texts alone; '=' in both; '.': some that
 	                            are in both are left out here */

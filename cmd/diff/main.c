@@ -10,8 +10,10 @@
 #include "base/list.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "diff/filter.h"
 #include "diff/report.h"
 #include "diff/statistics.h"
+#include "io/file.h"
 #include "io/terminal.h"
 #include "program.h"
 
@@ -91,30 +93,61 @@ static const char usage[] =
 
 /* ---- work ---- */
 
+/* Writes the page to a file, whole or not at all. */
+static int
+diff_write_file(const char *path, const struct buffer *out, struct error *err)
+{
+	struct replacement file;
+
+	if (replacement_open(&file, path, 0666, err) != 0)
+		return -1;
+	if (file_write(file.fd, out->data, out->len) != 0) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		replacement_abandon(&file);
+		return -1;
+	}
+	return replacement_commit(&file, false, err);
+}
+
 static int
 diff_compare(const struct request *r, const struct storage *storage, bool *differ, struct error *err)
 {
 	struct diff_side a, b;
 	struct buffer out = BUFFER_INIT;
-	int failed = diff_side_read(&a, storage, r->runs[0], r->alone, err);
+	struct diff_filter filter = DIFF_FILTER_INIT(r->map);
+	const struct diff_reading_rules how = { r->alone, r->map != NULL ? &filter : NULL };
+	int failed = diff_side_read(&a, storage, r->runs[0], &how, err);
 
 	if (failed == 0) {
-		failed = diff_side_read(&b, storage, r->runs[1], r->alone, err);
+		failed = diff_side_read(&b, storage, r->runs[1], &how, err);
+		if (failed == 0 && r->map != NULL) {
+			failed = diff_filter_run(&filter, err);
+			if (failed == 0) {
+				diff_side_filter(&a);
+				diff_side_filter(&b);
+			}
+		}
 		if (failed == 0) {
 			struct diff_report report = { .a = &a, .b = &b, .path = r->path,
 				.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
 
 			report.root = diff_match(&a, &b, r->ignored, r->results);
 			*differ = diff_report_differs(&report);
-			if (r->json)
+			if (r->html != NULL)
+				diff_report_html(&report, &out);
+			else if (r->json)
 				diff_report_json(&report, &out);
 			else if (*differ && !r->quiet)
 				diff_report_text(&report, &out);
-			fwrite(buffer_string(&out), 1, out.len, stdout);
+			if (r->html != NULL && strcmp(r->html, "-") != 0)
+				failed = diff_write_file(r->html, &out, err);
+			else
+				fwrite(buffer_string(&out), 1, out.len, stdout);
 		}
 		diff_side_free(&b);
 	}
 	diff_side_free(&a);
+	diff_filter_free(&filter);
 	buffer_free(&out);
 	return failed;
 }
@@ -123,12 +156,13 @@ static int
 diff_add_group(struct diff_statistics *s, int group, char *const *runs, bool alone,
     const struct storage *storage, struct error *err)
 {
+	const struct diff_reading_rules how = { alone, NULL };
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && runs[i] != NULL; i++) {
 		struct diff_side side;
 
-		failed = diff_side_read(&side, storage, runs[i], alone, err);
+		failed = diff_side_read(&side, storage, runs[i], &how, err);
 		if (failed == 0)
 			diff_statistics_add(s, group, &side);
 		diff_side_free(&side);

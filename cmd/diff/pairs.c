@@ -303,6 +303,22 @@ diff_match_renamed(struct matching *m)
 
 /* ---- what differs ---- */
 
+/* Whether two calls were given the same. With a filter, what came from other calls is not compared by its
+ * digest, but by what passed the filter: their results. */
+static bool
+diff_calls_same_input(const struct diff_call *a, const struct diff_call *b)
+{
+	if (diff_keys_equal(a->keys.input, b->keys.input))
+		return true;
+	if (a->source->filter == NULL || a->filtered || b->filtered || a->before_count == 0 ||
+	    a->before_count != b->before_count || a->item != b->item)
+		return false;
+	for (size_t i = 0; i < a->before_count; i++)
+		if (!diff_keys_equal(a->before[i]->keys.result, b->before[i]->keys.result))
+			return false;
+	return true;
+}
+
 static unsigned
 diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 {
@@ -314,7 +330,7 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 		what |= DIFF_DEFINITION;
 	if (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0)
 		what |= DIFF_MODEL;
-	if (!diff_keys_equal(a->keys.input, b->keys.input))
+	if (!diff_calls_same_input(a, b))
 		what |= DIFF_INPUT;
 	if (!diff_keys_equal(a->keys.result, b->keys.result))
 		what |= DIFF_RESULT;
@@ -330,10 +346,10 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 	}
 	if (!tools)
 		what |= DIFF_TOOLS;
-	for (size_t i = 0; i < a->changed_count; i++) {
-		const struct diff_file *is = diff_files_find(b->changed, b->changed_count, a->changed[i].path);
+	for (size_t i = 0; i < a->changed.count; i++) {
+		const struct diff_file *is = diff_files_find(&b->changed, a->changed.list[i].path);
 
-		if (is != NULL && strcmp(is->sha256, a->changed[i].sha256) != 0)
+		if (is != NULL && strcmp(is->sha256, a->changed.list[i].sha256) != 0)
 			what |= DIFF_FILES;
 	}
 	if (a->own.input_tokens != b->own.input_tokens || a->own.output_tokens != b->own.output_tokens)
@@ -432,7 +448,7 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 		pair->kind = DIFF_CHANGED;
 	else if (given && !diff_pair_holds_cause(pair))
 		pair->kind = DIFF_CHANGED;
-	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_keys_equal(pair->a->keys.input, pair->b->keys.input))
+	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_calls_same_input(pair->a, pair->b))
 		pair->kind = DIFF_FOLLOWS;
 	else
 		pair->kind = pair->a->state == CALL_SKIPPED || pair->b->state == CALL_SKIPPED ? DIFF_FOLLOWS : DIFF_CHANGED;

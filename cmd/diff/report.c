@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-#define ALONE_MOST 5       /* of the calls of a step that one side alone has, so many are told each */
+#define ALONE_MOST 5       /* of the calls of a step that differ each for itself, so many are told each */
 
 bool
 diff_report_has(const struct diff_report *r, const struct diff_pair *pair)
@@ -32,8 +32,8 @@ diff_report_differs(const struct diff_report *r)
 	return (r->path == NULL && r->root->kind != DIFF_SAME) || diff_pairs_differ(r, r->root);
 }
 
-/* Makes what is alike in calls that are gone, or new, but for the first few of a step, which differ each for
- * itself. */
+/* Makes of the key of calls that differ each for itself one that is of this call alone, but for the first few
+ * of a step only. */
 static void
 diff_told_alone(struct diff_told_list *told, struct buffer *alike, const struct diff_pair *pair)
 {
@@ -82,10 +82,9 @@ diff_summary_add(struct diff_summary *s, const struct diff_report *r, struct dif
 				} else if (pair->kind == DIFF_CHANGED && pair->what & DIFF_MODEL) {
 					buffer_format(&alike, "%s %s\n%s %s", pair->a->provider, pair->a->model,
 					    pair->b->provider, pair->b->model);
-				} else if (pair->kind == DIFF_GONE || pair->kind == DIFF_NEW) {
-					diff_told_alone(&s->causes, &alike, pair);
 				} else if (pair->kind != DIFF_CHANGED || !(pair->what & DIFF_INPUT)) {
-					buffer_append(&alike, &pair, sizeof pair);
+					buffer_text(&alike, diff_pair_reason(pair));
+					diff_told_alone(&s->causes, &alike, pair);
 				}
 				diff_told_add(&s->causes, &alike, pair);
 			}

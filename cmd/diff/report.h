@@ -31,7 +31,7 @@ struct diff_told_list {
 	struct diff_told *list;
 	size_t count;
 	struct map places;        /* by what they are alike in */
-	struct map alone;         /* how many calls of a step one side alone has */
+	struct map alone;         /* how many calls of a step differ each for itself */
 };
 struct diff_summary {
 	struct diff_told_list causes, follows; /* follows: with those that have moved */

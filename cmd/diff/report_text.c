@@ -68,11 +68,7 @@ diff_text_words(struct telling *t, const struct diff_detail *d)
 		}
 		diff_colour(t, word->sign == '-' ? RED : GREEN);
 		buffer_text(t->out, word->sign == '-' ? "[-" : "{+");
-		for (;; i++) {
-			text_visible(t->out, d->parts[i].text.at, d->parts[i].text.len, 0);
-			if (i + 1 == d->part_count || d->parts[i + 1].sign != word->sign)
-				break;
-		}
+		text_visible(t->out, word->text.at, word->text.len, 0);
 		buffer_text(t->out, word->sign == '-' ? "-]" : "+}");
 		diff_colour(t, PLAIN);
 	}

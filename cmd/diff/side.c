@@ -13,6 +13,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "diff/filter.h"
 #include "diff/value.h"
 #include "io/path.h"
 #include "json/writer.h"
@@ -43,28 +44,15 @@ struct reading {
 	char status[16];
 	bool masked;
 	struct event_place begin;       /* of the attempt */
-	const struct diff_file *files;  /* the workflow's */
-	size_t file_count;
+	struct diff_files files;        /* the workflow's */
 };
 
-bool
-diff_key_is(struct uuid key)
-{
-	return key.high != 0 || key.low != 0;
-}
-
-bool
-diff_keys_equal(struct uuid a, struct uuid b)
-{
-	return a.high == b.high && a.low == b.low;
-}
-
 const struct diff_file *
-diff_files_find(const struct diff_file *files, size_t count, const char *path)
+diff_files_find(const struct diff_files *files, const char *path)
 {
-	for (size_t i = 0; i < count; i++)
-		if (strcmp(files[i].path, path) == 0)
-			return &files[i];
+	for (size_t i = 0; i < files->count; i++)
+		if (strcmp(files->list[i].path, path) == 0)
+			return &files->list[i];
 	return NULL;
 }
 
@@ -115,21 +103,20 @@ diff_text_key(struct span value)
 }
 
 /* The files of a list. */
-static const struct diff_file *
-diff_reading_files(const struct reading *r, struct span files, size_t *count)
+static struct diff_files
+diff_reading_files(const struct reading *r, struct span files)
 {
 	struct diff_file *list;
-	size_t room = 0;
+	size_t room = 0, count = 0;
 
 	for (struct span_walk file = span_walk(files); span_type(files) == 'a' && span_next(&file);)
 		room++;
 	list = arena_zero(&r->side->memory, (room + 1) * sizeof *list);
-	*count = 0;
-	for (struct span_walk file = span_walk(files); *count < room && span_next(&file);)
-		list[(*count)++] = (struct diff_file){ diff_side_text(r->side, span_member(file.value, KEY_PATH)),
+	for (struct span_walk file = span_walk(files); count < room && span_next(&file);)
+		list[count++] = (struct diff_file){ diff_side_text(r->side, span_member(file.value, KEY_PATH)),
 			diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
-	INVARIANT(*count == room);
-	return list;
+	INVARIANT(count == room);
+	return (struct diff_files){ list, count };
 }
 
 static void
@@ -144,9 +131,14 @@ diff_reading_start(struct reading *r, struct noted *n, const struct event_view *
 		c->keys.input = diff_value_key(span_member(event->payload, KEY_INPUT));
 	else
 		c->keys.definition = diff_text_key(span_member(event->payload, KEY_DEFINITION_SHA256));
+	if (r->side->filter != NULL && span_type(span_member(event->payload, KEY_INPUT)) != '0' &&
+	    span_member(event->payload, KEY_INPUT).at != NULL) {
+		c->keys.input = diff_filter_add(r->side->filter, span_member(event->payload, KEY_INPUT));
+		c->filtered = true;
+	}
 	if (r->masked && !diff_key_is(c->keys.definition))
 		c->keys.definition = diff_value_key(span_member(event->payload, KEY_BLOCKS));
-	c->files = diff_reading_files(r, span_member(event->payload, KEY_FILES), &c->file_count);
+	c->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
 }
 
 static void
@@ -160,8 +152,8 @@ diff_reading_end(struct reading *r, struct noted *n, const struct placed *placed
 	c->places.end = placed->place;
 	if (from.at != NULL)
 		n->from = model_call_of(&r->model, from);
-	c->keys.result = diff_value_key(span_member(event->payload, KEY_RESULT));
-	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED), &c->changed_count);
+	c->keys.result = diff_filter_add(r->side->filter, span_member(event->payload, KEY_RESULT));
+	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED));
 	if (span_integer(span_member(event->payload, KEY_DURATION_MS), &ms))
 		c->own.ms = ms;
 }
@@ -182,20 +174,20 @@ diff_reading_tool(struct reading *r, struct noted *n, const struct event_view *e
 	}
 	n->tools[c->tool_count++] = (struct diff_tool){
 		.name = diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
-		.input = diff_value_key(span_member(event->payload, KEY_INPUT)), .place = place,
+		.input = diff_filter_add(r->side->filter, span_member(event->payload, KEY_INPUT)), .place = place,
 		.id = diff_text_key(span_member(event->payload, KEY_CALL_ID)) };
 }
 
 /* The result of the latest call of a tool with its id. */
 static void
-diff_reading_answered(struct noted *n, const struct event_view *event, struct event_place place)
+diff_reading_answered(const struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
 {
 	const struct uuid id = diff_text_key(span_member(event->payload, KEY_CALL_ID));
 	const struct span output = span_member(event->payload, KEY_OUTPUT);
 
 	for (size_t i = n->call.tool_count; i-- > 0;)
 		if (diff_keys_equal(n->tools[i].id, id)) {
-			n->tools[i].answer = diff_value_key(output.at != NULL && span_type(output) != '0' ? output :
+			n->tools[i].answer = diff_filter_add(r->side->filter, output.at != NULL && span_type(output) != '0' ? output :
 			    span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 			n->tools[i].answered = place;
 			return;
@@ -249,7 +241,7 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 	if (span_copy(sha256, name, sizeof name) && r->source->blobs != NULL &&
 	    blob_read(r->source->blobs, name, &bytes, &ignored) == 0 && utf8_valid(bytes.data, bytes.len)) {
 		json_quote(&text, buffer_string(&bytes), bytes.len);
-		key = diff_value_key(span_of(text.data, text.len));
+		key = diff_filter_add(r->side->filter, span_of(text.data, text.len));
 	}
 	buffer_free(&bytes);
 	buffer_free(&text);
@@ -261,7 +253,7 @@ diff_reading_run(struct reading *r, const struct event_view *event, struct event
 {
 	if (event->type == EVENT_RUN_STARTED) {
 		r->begin = place;
-		r->files = diff_reading_files(r, span_member(event->payload, KEY_FILES), &r->file_count);
+		r->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
 		r->masked = span_true(span_member(event->payload, KEY_MASKED));
 		r->stdin_key = r->stdout_key = (struct uuid){ 0, 0 };
 		*r->status = '\0';
@@ -305,7 +297,8 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 	case EVENT_MESSAGE_USER:
 		if (n->call.places.asked.length == 0) {
 			n->call.places.asked = placed->place;
-			n->call.keys.prompt = diff_value_key(span_member(event->payload, KEY_SYSTEM_PROMPT));
+			n->call.keys.prompt = diff_filter_add(r->side->filter,
+			    span_member(event->payload, KEY_SYSTEM_PROMPT));
 			n->call.keys.settings = diff_keys_join(diff_value_key(span_member(event->payload, KEY_PARAMS)),
 			    diff_value_key(span_member(event->payload, KEY_TOOLS)));
 		}
@@ -317,7 +310,7 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 		diff_reading_tool(r, n, event, placed->place);
 		break;
 	case EVENT_TOOL_RESULT:
-		diff_reading_answered(n, event, placed->place);
+		diff_reading_answered(r, n, event, placed->place);
 		break;
 	default:
 		break;
@@ -432,6 +425,7 @@ diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 	source->path = memory_text(path);
 	snprintf(source->run_id, sizeof source->run_id, "%s", run_id);
 	source->blobs = transcript_blobs(path, run_id);
+	source->filter = s->filter;
 	source->next = s->sources;
 	s->sources = source;
 	return source;
@@ -488,7 +482,6 @@ diff_side_read_run(struct diff_side *s, struct diff_call *root, const char *path
 			root->source = r.source;
 			root->places.begin = r.begin;
 			root->files = r.files;
-			root->file_count = r.file_count;
 			root->own.ms = (r.model.last - r.model.started) / 1000;
 			memcpy(s->status, r.status, sizeof s->status);
 			s->masked = r.masked;
@@ -520,14 +513,15 @@ diff_figures_add(struct diff_figures *sum, const struct diff_call *c)
 }
 
 int
-diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, bool alone,
-    struct error *err)
+diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument,
+    const struct diff_reading_rules *rules, struct error *err)
 {
 	struct summary summary;
 	struct run_ref ref;
 	int failed;
 
-	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = alone };
+	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = rules->alone,
+		.filter = rules->filter };
 	if (cost_begin(&s->cost, err) != 0)
 		return -1;
 	if (storage_resolve(storage, argument, &ref, err) != 0)
@@ -549,6 +543,28 @@ diff_side_read(struct diff_side *s, const struct storage *storage, const char *a
 	return failed;
 }
 
+/* The keys of a call, and of those inside it, of what the filter made of their values. */
+static void
+diff_call_filter(const struct diff_filter *f, struct diff_call *c)
+{
+	if (c->filtered)
+		c->keys.input = diff_filter_key(f, c->keys.input);
+	c->keys.result = diff_filter_key(f, c->keys.result);
+	c->keys.prompt = diff_filter_key(f, c->keys.prompt);
+	for (size_t i = 0; i < c->tool_count; i++) {
+		c->tools[i].input = diff_filter_key(f, c->tools[i].input);
+		c->tools[i].answer = diff_filter_key(f, c->tools[i].answer);
+	}
+	for (struct diff_call *inside = c->first; inside != NULL; inside = inside->beside)
+		diff_call_filter(f, inside);
+}
+
+void
+diff_side_filter(struct diff_side *s)
+{
+	diff_call_filter(s->filter, &s->root);
+}
+
 void
 diff_side_free(struct diff_side *s)
 {
@@ -562,7 +578,24 @@ diff_side_free(struct diff_side *s)
 
 /* ---- values ---- */
 
-/* Calls `show` with the member of the payload at a place. */
+/* Appends what is shown of a value, after the filter. What that made of several state lines are the lines. */
+static void
+diff_call_show(const struct diff_call *c, struct span value, struct buffer *out)
+{
+	const struct diff_filter *filter = c->source->filter;
+	const struct span made = filter != NULL && value.at != NULL ? diff_filter_value(filter, value) : value;
+
+	if (made.at == value.at || span_type(made) != 'a' || !diff_value_is_lines(value)) {
+		diff_value_show(made, out);
+		return;
+	}
+	for (struct span_walk line = span_walk(made); span_next(&line);) {
+		span_plain(line.value, out);
+		buffer_byte(out, '\n');
+	}
+}
+
+/* Appends the member of the payload at a place. */
 static void
 diff_call_read(const struct diff_call *c, struct event_place place, const char *member, bool result,
     struct buffer *out)
@@ -577,9 +610,9 @@ diff_call_read(const struct diff_call *c, struct event_place place, const char *
 	    event_view(whole.data, whole.len, &event) == 0) {
 		value = *member == '/' ? pointer_find(event.payload, member) : span_member(event.payload, member);
 		if (result)
-			diff_value_show(value, out);
+			diff_call_show(c, value, out);
 		else if (value.at != NULL && span_type(value) != '0')
-			span_plain(value, out);
+			span_plain(diff_filter_value(c->source->filter, value), out);
 	}
 	buffer_free(&line);
 	buffer_free(&whole);

@@ -18,6 +18,7 @@
 #include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "diff/value.h"
 #include "model/cost.h"
 #include "model/model.h"
 #include "storage/storage.h"
@@ -46,10 +47,12 @@ struct diff_figures {
 struct diff_source {
 	char *path, *blobs;
 	char run_id[ID_SIZE];
+	const struct diff_filter *filter; /* that its values pass; NULL: none */
 	struct diff_source *next;
 };
 
 struct diff_pair;
+struct diff_filter;
 
 struct diff_call {
 	const char *name, *kind, *path, *id; /* of the root: the run's name, "", "", its id */
@@ -57,6 +60,7 @@ struct diff_call {
 	enum call_state state;
 	enum error_code code;
 	bool taken_over;
+	bool filtered;                  /* keys.input is not a digest, but of a value that passed the filter */
 
 	struct diff_keys {
 		struct uuid input, definition, result;
@@ -64,11 +68,9 @@ struct diff_call {
 		                                 that it may call */
 	} keys;                         /* all zeros: no such value */
 	const char *provider, *model;   /* "": none */
-	const struct diff_file *files;
-	size_t file_count;
-	const struct diff_file *changed; /* files that a command has changed */
-	size_t changed_count;
-	const struct diff_tool *tools;
+	struct diff_files { const struct diff_file *list; size_t count; } files; /* of its definition */
+	struct diff_files changed;      /* files that a command has changed */
+	struct diff_tool *tools;
 	size_t tool_count;
 	struct diff_figures own;
 
@@ -97,15 +99,22 @@ struct diff_side {
 	struct diff_figures all;        /* sums over all calls but those taken over; ms: of the
 	                                   attempt */
 
+	struct diff_filter *filter;     /* that values pass; NULL: none */
 	struct arena memory;
 	struct diff_source *sources;
 	struct cost cost;
 };
 
-/* Reads the run that an argument names, as for awf-tail; alone: without child runs, and without the run
- * that it was forked from. diff_side_free() is called either way. */
-int diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, bool alone,
-    struct error *err);
+/* How runs are read. */
+struct diff_reading_rules {
+	bool alone;                     /* without child runs, and without that which one was forked from */
+	struct diff_filter *filter;     /* that values will pass; NULL: none */
+};
+/* Reads the run that an argument names, as for awf-tail. diff_side_free() is called either way. */
+int diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument,
+    const struct diff_reading_rules *rules, struct error *err);
+/* Once the filter has run: values count as what it made of them. */
+void diff_side_filter(struct diff_side *s);
 void diff_side_free(struct diff_side *s);
 
 /* Appends a value of a call: the member of the payload at one of its places, a string decoded, other
@@ -117,12 +126,10 @@ void diff_call_result(const struct diff_call *c, struct buffer *out);
 /* The same for what a tool answered, or why it did not. */
 void diff_call_answer(const struct diff_call *c, const struct diff_tool *tool, struct buffer *out);
 
-bool diff_key_is(struct uuid key);                     /* whether there is a value */
-bool diff_keys_equal(struct uuid a, struct uuid b);
 /* Whether it is a round or a branch of a group, which has the name and path of the group. */
 bool diff_call_is_part(const struct diff_call *c);
 /* The file of this path among some; NULL: it is not there. */
-const struct diff_file *diff_files_find(const struct diff_file *files, size_t count, const char *path);
+const struct diff_file *diff_files_find(const struct diff_files *files, const char *path);
 /* Adds the figures of a call and, unless they were taken over, of all calls inside it. */
 void diff_figures_add(struct diff_figures *sum, const struct diff_call *c);
 

@@ -849,7 +849,7 @@ const scenarios = {
 		const low = page.locator(".pair.follows", { hasText: "low" });
 		assert.equal(await low.locator("li").count(), 0);
 		await low.locator("summary").first().click();
-		assert.equal(await low.locator("li").count(), 3);
+		await until("what follows", async () => await low.locator("li").count() === 3);
 		assert.match(await low.locator(".diff").first().textContent(), /removed: -.*added: \+/s);
 		// Keys go from cause to cause.
 		await page.keyboard.press("j");

@@ -270,3 +270,146 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
 	run -0 awf-diff "$(cat a)" ./copy.jsonl
 	run -2 awf-diff "$(cat a)" "$(cat a)" >/dev/full
 }
+
+@test "--map: values pass a filter first, which is started once; dates are no difference" {
+	flow f 'awf-step -i lines now -- sh -c '\''echo "$(cat) at $(date +%s%N)"'\'' | awf-step low -- tr a-z A-Z | awf-step -q -s n -- sort'
+	seq 3 | record a f
+	seq 3 | record b f
+	# shellcheck disable=SC2046
+	run -1 awf-diff -q $(runs a b)
+	map="echo >>started; sed 's/[0-9]\{15,\}/TIME/g'"
+	# shellcheck disable=SC2046
+	run -0 awf-diff --map "$map" $(runs a b)
+	same "$output" ''
+	same "$(wc -l <started)" 1
+	# What is shown has passed it, too; what a filter of another kind makes of it counts.
+	seq 4 | record c f
+	says a c -1 --map "$map"
+	same "$(sort <<<"$output")" "$(sort <<<$'+ now[3] (4)\n~ n   follows (its input changed)\n~ low[3]   follows (new since what is before it)\n  6 same, 2 follows, 1 new')"
+	awf-diff --json --map "$map" "$(cat a)" "$(cat c)" | jq -e 'select(.path == "n").result.b | startswith("[\"1 AT TIME\"")' ||
+		{ awf-diff --json --map "$map" "$(cat a)" "$(cat c)"; false; }
+	# One that reads a line, and answers it before it reads the next.
+	# shellcheck disable=SC2046
+	run -0 awf-diff --map "sed -u 's/[0-9]\{15,\}/TIME/g'" $(runs a b)
+}
+
+@test "--map: a filter that fails is trouble, in one clear line" {
+	flow f 'awf-step -n -q a -- echo 1; awf-step -n -q b -- echo 2'
+	record a f
+	record b f
+	while IFS='|' read -r command message; do
+		# shellcheck disable=SC2046
+		run -2 awf-diff --map "$command" $(runs a b)
+		[[ $output == "awf-diff: --map: "$message ]] || { echo "$command: $output"; false; }
+	done <<-'END'
+		false|exit status 1
+		echo why >&2; exit 3|exit status 3: why
+		head -n 1|it was given * values and printed 1
+		cat; echo 1|it printed more than the * values that it was given
+		echo x|line 1 of what it printed is not JSON
+		kill -9 $$|killed by signal 9 (Killed)
+		no-such-program|exit status 127: *
+	END
+}
+
+@test "--html: one file that needs nothing else, in which data is text, written whole or not at all" {
+	flow f 'awf-step -i lines up -- sh -c "sed s/a/A/" | awf-step -q low -- tr A-Z a-z' 'awf-step -n -q say -- cat text'
+	echo '<b>one</b> & two' >text
+	printf '%s\n' a b | record a f
+	sed -i 's/A/AB/' f
+	echo '<b>"<img src=x onerror=alert(1)></b> & two' >text
+	printf '%s\n' a b | record b f
+	# shellcheck disable=SC2046
+	run -1 awf-diff --html page.html $(runs a b)
+	same "$output" ''
+	# shellcheck disable=SC2046
+	run -1 awf-diff --html - $(runs a b)
+	same "$output" "$(cat page.html)"
+	grep -q '^<!doctype html>' page.html
+	run ! grep -iE '<script|<img|<b>|<link|https?:|url\(|src=[^x]' page.html
+	grep -q '&lt;img src=x onerror=alert(1)&gt;' page.html
+	# Causes are open, what follows is not.
+	grep -o '<details class="pair [a-z]*"[^>]*>' page.html >folds
+	grep -q 'changed" open' folds
+	grep -q 'follows">' folds
+	python3 -Sc '
+import html.parser, sys
+class Page(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__(); self.open = []
+    def handle_starttag(self, tag, attributes):
+        if tag not in ("meta",): self.open.append(tag)
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag, tag
+page = Page(); page.feed(open("page.html").read()); assert page.open == [], page.open'
+	echo before >kept
+	# shellcheck disable=SC2046
+	(ulimit -f 1; run -2 awf-diff --html kept $(runs a b); [[ $output == 'awf-diff: kept: unable to write: '* ]])
+	same "$(cat kept)" before
+	same "$(ls)" "$(ls | grep -v '^\.')"
+	# shellcheck disable=SC2046
+	run -2 awf-diff --html none/page.html $(runs a b)
+	[[ $output == 'awf-diff: none/page.html: '* ]]
+	run -0 awf-diff --html same.html "$(cat a)" "$(cat a)"
+	grep -q 'Nothing differs' same.html
+}
+
+@test "what a tool answered, which it may call, settings, and where an item came from" {
+	mkdir -p agents tools
+	tool note '"input_schema":{"type":"object"},"effects":"none"' 'cat >/dev/null; cat answer'
+	tool more '"input_schema":{"type":"object"},"effects":"none"' 'cat'
+	agent op $'tools: [note]\ntemperature: 0.5'
+	stream tool_use "$(use t1 note '{"n":1}')" >first
+	text one >one
+	text two >two
+	flow f 'echo x | awf-step -q -a op work'
+	model_server --answer first --answer one --answer first --answer two --answer first --answer one
+	echo sunny >answer
+	record a f
+	echo rainy >answer
+	record b f
+	says a b -1
+	[[ $output == '! work   a tool answered otherwise to the same call'*'answer of note {"n":1}'*'-sunny'*'+rainy'*'result'* ]]
+	echo sunny >answer
+	sed -i 's/\[note\]/[note, more]/; s/0\.5/0.7/' agents/op.md
+	record c f
+	says a c -1
+	[[ $output == '! work'*'may call'*'+more'*'temperature 0.5 -> 0.7'* ]] || { echo "$output"; false; }
+	# An item more, while all were changed before.
+	flow g 'awf-step -i lines up -- sh -c "sed s/a/A/" | awf-step -q low -- tr A-Z a-z'
+	printf '%s\n' a1 a2 | record d g
+	sed -i s/A/AB/ g
+	printf '%s\n' a1 a2 a3 | record e g
+	says d e -1
+	[[ $output == '! up   (2 calls)'*'+ up[2] (a3)'*'~ low   3 follow'* ]]
+}
+
+@test "what was given to a call is a cause, if nothing before it differs; what follows of it is none" {
+	flow f 'awf-step one -- tr a-z A-Z | awf-step -q two -- cat'
+	echo cake | record a f
+	echo tea | record b f
+	says a b -1
+	same "$output" $'! one   was given something else\n      input\n      -cake\n      +tea\n      result\n      -CAKE\n      +TEA\n~ two   follows (its input changed)\n  1 changed, 1 follows'
+	run -0 awf-diff --ignore input,result "$(cat a)" "$(cat b)"
+	# What the workflow itself is, and how it was started, is said beside what differs.
+	flow g 'awf-step -n -q say -- sh -c "echo $AWF_INPUT_name"'
+	awf-run -n --input name=a --id-file c ./g
+	awf-run -n --input name=b --id-file d ./g
+	run -1 awf-diff "$(cat c)" "$(cat d)"
+	[[ $output == *$'\n      name       "a" -> "b"\n! say'* ]]
+}
+
+@test "a new step says what it does; of many calls that differ each for itself five are told" {
+	flow f 'awf-step -n -q say -- true'
+	record a f
+	echo 'awf-step -i lines -n -q more -- echo hi' >>f
+	record b f
+	says a b -1
+	same "$output" $'+ more\n      command\n      +echo hi\n      result\n      +hi\n  1 same, 1 new'
+	flow g 'awf-step -i lines -q now -- sh -c "cat; date +%s%N"'
+	seq 9 | record c g
+	seq 9 | record d g
+	says c d -1
+	same "$(grep -c '^! now' <<<"$output")" 6
+	[[ $output == *'! now[5]   gave something else for the same input   (4 calls)'* ]]
+}

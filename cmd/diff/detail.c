@@ -282,9 +282,9 @@ diff_tell_member(struct telling *t, const char *name, const struct diff_call *a,
 	buffer_free(&other);
 }
 
-/* The members of an object, such as the settings for a model, that are others, each by its name. */
+/* The members of an object, such as the settings for a model, that are others, each by its name after a word. */
 static void
-diff_tell_members(struct telling *t, const struct diff_call *a, struct event_place in_a, const struct diff_call *b,
+diff_tell_members(struct telling *t, const char *word, const struct diff_call *a, struct event_place in_a, const struct diff_call *b,
     struct event_place in_b, const char *member)
 {
 	struct buffer one = BUFFER_INIT, other = BUFFER_INIT;
@@ -303,8 +303,9 @@ diff_tell_members(struct telling *t, const struct diff_call *a, struct event_pla
 			buffer_clear(&name);
 			buffer_clear(&was);
 			buffer_clear(&is);
+			buffer_text(&name, word);
 			span_decode(at.key, &name);
-			value = span_type(there) == 'o' ? span_member(there, buffer_string(&name)) : SPAN_NONE;
+			value = span_type(there) == 'o' ? span_member(there, buffer_string(&name) + strlen(word)) : SPAN_NONE;
 			/* Those of both are told with the first side. */
 			if (side == 1 && value.at != NULL)
 				continue;
@@ -383,7 +384,7 @@ diff_tell_definition(struct telling *t, const struct diff_pair *pair)
 	for (size_t i = 0; i < sizeof members / sizeof *members; i++)
 		diff_tell_member(t, members[i], a, a->places.begin, b, b->places.begin, members[i]);
 	diff_tell_offers(t, a, b);
-	diff_tell_members(t, a, a->places.asked, b, b->places.asked, KEY_PARAMS);
+	diff_tell_members(t, "", a, a->places.asked, b, b->places.asked, KEY_PARAMS);
 }
 
 /* ---- what it did ---- */
@@ -557,7 +558,7 @@ diff_tell_status(struct telling *t, const struct diff_call *a, const struct diff
 	buffer_free(&other);
 }
 
-/* Whether the other side has no call of this step there. */
+/* Whether it is the first of a step that the other side does not have there. */
 static bool
 diff_call_is_alone(const struct diff_call *c, bool first)
 {
@@ -565,6 +566,9 @@ diff_call_is_alone(const struct diff_call *c, bool first)
 	const struct diff_call *other = around == NULL ? NULL : first ? around->b : around->a;
 
 	for (const struct diff_call *at = other != NULL ? other->first : NULL; at != NULL; at = at->beside)
+		if (strcmp(at->name, c->name) == 0)
+			return false;
+	for (const struct diff_call *at = c->around->first; at != c; at = at->beside)
 		if (strcmp(at->name, c->name) == 0)
 			return false;
 	return true;
@@ -584,7 +588,9 @@ static void
 diff_tell_alone(struct telling *t, const struct diff_call *a, const struct diff_call *b)
 {
 	const struct diff_call *c = a != NULL ? a : b;
-	const bool alone = diff_call_is_alone(c, a != NULL);
+	/* A branch is a step of its own, a round is not. */
+	const bool alone = diff_call_is_part(c) ? strcmp(c->around->kind, "parallel") == 0 :
+	    diff_call_is_alone(c, a != NULL);
 	struct buffer text = BUFFER_INIT;
 
 	if (alone) {
@@ -634,7 +640,7 @@ diff_details(const struct diff_pair *pair, const struct diff_detail_limits *limi
 	if (pair->what & DIFF_FILES)
 		diff_tell_files(&t, "wrote", &a->changed, &b->changed);
 	/* What a group gave is told with the calls inside it; a call that failed gave nothing. */
-	if (pair->what & DIFF_RESULT && !(pair->what & (DIFF_INSIDE | DIFF_STATUS)))
+	if (pair->what & DIFF_RESULT && !(pair->what & DIFF_STATUS) && (!(pair->what & DIFF_INSIDE) || *a->model != '\0'))
 		diff_tell_texts(&t, "result", pair, diff_read_result);
 	free(t.parts);
 	free(t.offsets);
@@ -669,7 +675,7 @@ diff_details_of_runs(const struct diff_call *a, const struct diff_call *b,
 	else
 		diff_tell_files(&t, "workflow", &a->files, &b->files);
 	diff_tell_texts(&t, "arguments", &pair, diff_read_arguments);
-	diff_tell_members(&t, a, a->places.begin, b, b->places.begin, KEY_INPUTS);
+	diff_tell_members(&t, "input ", a, a->places.begin, b, b->places.begin, KEY_INPUTS);
 	free(t.parts);
 	free(t.offsets);
 	buffer_free(&t.texts);

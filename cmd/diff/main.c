@@ -115,11 +115,18 @@ diff_compare(const struct request *r, const struct storage *storage, bool *diffe
 	struct diff_side a, b;
 	struct buffer out = BUFFER_INIT;
 	struct diff_filter filter = DIFF_FILTER_INIT(r->map);
-	const struct diff_reading_rules how = { r->alone, r->map != NULL ? &filter : NULL };
+	struct diff_reading_rules how = { .alone = r->alone, .filter = r->map != NULL ? &filter : NULL };
 	int failed = diff_side_read(&a, storage, r->runs[0], &how, err);
 
 	if (failed == 0) {
+		how.by_values = a.masked;
 		failed = diff_side_read(&b, storage, r->runs[1], &how, err);
+		/* Digests of a masked run are not those of another. */
+		if (failed == 0 && b.masked && !a.masked) {
+			how.by_values = true;
+			diff_side_free(&a);
+			failed = diff_side_read(&a, storage, r->runs[0], &how, err);
+		}
 		if (failed == 0 && r->map != NULL) {
 			failed = diff_filter_run(&filter, err);
 			if (failed == 0) {
@@ -156,7 +163,7 @@ static int
 diff_add_group(struct diff_statistics *s, int group, char *const *runs, bool alone,
     const struct storage *storage, struct error *err)
 {
-	const struct diff_reading_rules how = { alone, NULL };
+	const struct diff_reading_rules how = { .alone = alone };
 	int failed = 0;
 
 	for (size_t i = 0; failed == 0 && runs[i] != NULL; i++) {

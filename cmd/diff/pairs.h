@@ -65,6 +65,10 @@ struct diff_counts { size_t kinds[DIFF_KINDS]; };
 struct diff_pair *diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool results);
 /* The call of the first run, or the one that the second alone has. */
 const struct diff_call *diff_pair_call(const struct diff_pair *pair);
+/* Whether a call that its side alone has is there since one before it is. */
+bool diff_call_follows(const struct diff_call *c);
+/* Whether a call that its side alone has is inside one whose model called other tools. */
+bool diff_call_is_called(const struct diff_call *c);
 /* Whether a person needs to know it first. */
 bool diff_pair_causes(const struct diff_pair *pair);
 

@@ -113,8 +113,15 @@ diff_summary_free(struct diff_summary *s)
 const char *
 diff_pair_reason(const struct diff_pair *pair)
 {
+	if (pair->kind == DIFF_FOLLOWS && (pair->a == NULL || pair->b == NULL))
+		return diff_call_follows(diff_pair_call(pair)) ?
+		    pair->a == NULL ? "new since what is before it" : "gone since what is before it" :
+		    diff_call_is_called(diff_pair_call(pair)) ?
+		    pair->a == NULL ? "called in the second run alone" : "called in the first run alone" :
+		    pair->a == NULL ? "not reached in the first run" : "not reached in the second run";
 	if (pair->kind == DIFF_FOLLOWS)
-		return pair->a == NULL ? "new since what is before it" : pair->b == NULL ? "gone since what is before it" :
+		return pair->what & DIFF_STATUS && pair->b->state == CALL_SKIPPED ? "skipped in the second run" :
+		    pair->what & DIFF_STATUS && pair->a->state == CALL_SKIPPED ? "skipped in the first run" :
 		    pair->what & DIFF_INPUT ? "its input changed" :
 		    pair->what & DIFF_INSIDE ? "what is inside it changed" : "";
 	if (pair->kind != DIFF_CHANGED || pair->what & (DIFF_DEFINITION | DIFF_MODEL))
@@ -123,7 +130,10 @@ diff_pair_reason(const struct diff_pair *pair)
 		return "was given something else";
 	return pair->what & DIFF_ANSWERS ? "a tool answered otherwise to the same call" :
 	    pair->what & DIFF_STATUS ? "ended otherwise on the same input" :
-	    pair->what & DIFF_RESULT ? "gave something else for the same input" : "did otherwise with the same input";
+	    pair->what & DIFF_RESULT ? "gave something else for the same input" :
+	    pair->what & DIFF_FILES ? "wrote something else for the same input" :
+	    pair->what & DIFF_TOOLS ? "called tools otherwise for the same input" :
+	    pair->what & DIFF_TOKENS ? "took other tokens for the same input" : "did otherwise with the same input";
 }
 
 const char *

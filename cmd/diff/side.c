@@ -30,6 +30,7 @@ struct noted {
 	const struct model_call *from;  /* its result was taken over from this call; NULL */
 	struct diff_call *made;         /* its call in the tree; NULL: none yet */
 	const char *child_run_id;
+	struct uuid said;               /* key of what a model said last */
 };
 
 /* Reading one run. */
@@ -42,7 +43,7 @@ struct reading {
 	struct buffer whole;            /* a line with what is in its blobs */
 	struct uuid stdin_key, stdout_key;
 	char status[16];
-	bool masked;
+	bool masked, by_values;         /* by_values: digests are not compared */
 	struct event_place begin;       /* of the attempt */
 	struct diff_files files;        /* the workflow's */
 };
@@ -50,9 +51,17 @@ struct reading {
 const struct diff_file *
 diff_files_find(const struct diff_files *files, const char *path)
 {
+	const char *name = strrchr(path, '/');
+
 	for (size_t i = 0; i < files->count; i++)
 		if (strcmp(files->list[i].path, path) == 0)
 			return &files->list[i];
+	for (size_t i = 0; name != NULL && i < files->count; i++) {
+		const char *other = strrchr(files->list[i].path, '/');
+
+		if (other != NULL && strcmp(other, name) == 0)
+			return &files->list[i];
+	}
 	return NULL;
 }
 
@@ -114,7 +123,7 @@ diff_reading_files(const struct reading *r, struct span files)
 	list = arena_zero(&r->side->memory, (room + 1) * sizeof *list);
 	for (struct span_walk file = span_walk(files); count < room && span_next(&file);)
 		list[count++] = (struct diff_file){ diff_side_text(r->side, span_member(file.value, KEY_PATH)),
-			diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
+			r->by_values ? "" : diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
 	INVARIANT(count == room);
 	return (struct diff_files){ list, count };
 }
@@ -127,7 +136,7 @@ diff_reading_start(struct reading *r, struct noted *n, const struct event_view *
 	c->places.begin = place;
 	c->keys.input = diff_text_key(span_member(event->payload, KEY_INPUT_SHA256));
 	/* Digests of masked values differ in each run. */
-	if (r->masked)
+	if (r->by_values)
 		c->keys.input = diff_value_key(span_member(event->payload, KEY_INPUT));
 	else
 		c->keys.definition = diff_text_key(span_member(event->payload, KEY_DEFINITION_SHA256));
@@ -136,7 +145,7 @@ diff_reading_start(struct reading *r, struct noted *n, const struct event_view *
 		c->keys.input = diff_filter_add(r->side->filter, span_member(event->payload, KEY_INPUT));
 		c->filtered = true;
 	}
-	if (r->masked && !diff_key_is(c->keys.definition))
+	if (r->by_values && !diff_key_is(c->keys.definition))
 		c->keys.definition = diff_value_key(span_member(event->payload, KEY_BLOCKS));
 	c->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
 }
@@ -156,6 +165,40 @@ diff_reading_end(struct reading *r, struct noted *n, const struct placed *placed
 	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED));
 	if (span_integer(span_member(event->payload, KEY_DURATION_MS), &ms))
 		c->own.ms = ms;
+}
+
+/* The text of a message. */
+static void
+diff_message_text(struct span blocks, struct buffer *out)
+{
+	for (struct span_walk block = span_walk(blocks); span_type(blocks) == 'a' && span_next(&block);) {
+		const struct span text = span_member(block.value, KEY_TEXT);
+
+		if (span_type(text) != 's')
+			continue;
+		buffer_text(out, out->len > 0 ? "\n" : "");
+		span_decode(text, out);
+	}
+}
+
+/* What a model said last is the result of a call that has no other, as those of sessions of other programs;
+ * and which model it was, if the call does not say it. */
+static void
+diff_reading_said(struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
+{
+	const struct span model = span_member(event->payload, KEY_MODEL);
+	struct buffer text = BUFFER_INIT, quoted = BUFFER_INIT;
+
+	diff_message_text(span_member(event->payload, KEY_BLOCKS), &text);
+	if (text.len > 0) {
+		json_quote(&quoted, text.data, text.len);
+		n->said = diff_filter_add(r->side->filter, span_of(quoted.data, quoted.len));
+		n->call.places.said = place;
+	}
+	if (span_type(model) == 's')
+		n->call.model = diff_side_text(r->side, model);
+	buffer_free(&text);
+	buffer_free(&quoted);
 }
 
 static void
@@ -252,9 +295,10 @@ static void
 diff_reading_run(struct reading *r, const struct event_view *event, struct event_place place)
 {
 	if (event->type == EVENT_RUN_STARTED) {
+		r->masked = span_true(span_member(event->payload, KEY_MASKED));
+		r->by_values = r->masked || r->side->by_values;
 		r->begin = place;
 		r->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
-		r->masked = span_true(span_member(event->payload, KEY_MASKED));
 		r->stdin_key = r->stdout_key = (struct uuid){ 0, 0 };
 		*r->status = '\0';
 		return;
@@ -262,7 +306,7 @@ diff_reading_run(struct reading *r, const struct event_view *event, struct event
 	span_copy(span_member(event->payload, KEY_STATUS), r->status, sizeof r->status);
 	r->stdin_key = diff_text_key(span_path(event->payload, KEY_STDIN, KEY_SHA256, NULL));
 	r->stdout_key = diff_reading_stdout(r, span_path(event->payload, KEY_STDOUT, KEY_SHA256, NULL));
-	if (r->masked)
+	if (r->by_values)
 		r->stdin_key = (struct uuid){ 0, 0 };
 }
 
@@ -305,6 +349,7 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
 		diff_reading_answer(r, n, placed, event);
+		diff_reading_said(r, n, event, placed->place);
 		break;
 	case EVENT_TOOL_CALL:
 		diff_reading_tool(r, n, event, placed->place);
@@ -370,10 +415,12 @@ diff_reading_make(struct reading *r, struct diff_call *around, const struct mode
 	c->kind = arena_copy(&s->memory, call->step->kind, strlen(call->step->kind));
 	c->path = arena_copy(&s->memory, call->step->path, strlen(call->step->path));
 	c->id = arena_copy(&s->memory, call->id, strlen(call->id));
+	if (!diff_key_is(c->keys.result))
+		c->keys.result = source->said;
 	c->provider = call->step->provider != NULL ?
 	    arena_copy(&s->memory, call->step->provider, strlen(call->step->provider)) : "";
 	c->model = call->step->model != NULL ?
-	    arena_copy(&s->memory, call->step->model, strlen(call->step->model)) : "";
+	    arena_copy(&s->memory, call->step->model, strlen(call->step->model)) : c->model != NULL ? c->model : "";
 	c->state = call->state;
 	c->code = call->code;
 	c->own.retries += origin->rare->tries;
@@ -520,7 +567,7 @@ diff_side_read(struct diff_side *s, const struct storage *storage, const char *a
 	struct run_ref ref;
 	int failed;
 
-	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = rules->alone,
+	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = rules->alone, .by_values = rules->by_values,
 		.filter = rules->filter };
 	if (cost_begin(&s->cost, err) != 0)
 		return -1;
@@ -627,7 +674,18 @@ diff_call_value(const struct diff_call *c, struct event_place place, const char 
 void
 diff_call_result(const struct diff_call *c, struct buffer *out)
 {
+	struct buffer blocks = BUFFER_INIT, text = BUFFER_INIT, quoted = BUFFER_INIT;
+
 	diff_call_read(c, c->places.end, KEY_RESULT, true, out);
+	if (out->len == 0 && c->places.said.length > 0) {
+		diff_call_read(c, c->places.said, KEY_BLOCKS, false, &blocks);
+		diff_message_text(span_of(buffer_string(&blocks), blocks.len), &text);
+		json_quote(&quoted, buffer_string(&text), text.len);
+		diff_call_show(c, span_of(quoted.data, quoted.len), out);
+	}
+	buffer_free(&blocks);
+	buffer_free(&text);
+	buffer_free(&quoted);
 }
 
 void

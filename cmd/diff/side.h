@@ -76,8 +76,8 @@ struct diff_call {
 
 	/* Where its values are. */
 	const struct diff_source *source;
-	struct diff_places { struct event_place begin, end, asked; } places; /* asked: its first message
-	                                                                        to a model */
+	struct diff_places { struct event_place begin, end, asked, said; } places; /* asked: its first message
+	                                                   to a model; said: the last one of it */
 
 	struct diff_call *around, *first, *last, *beside;
 	size_t inside_count;
@@ -94,7 +94,7 @@ struct diff_side {
 	char run_id[ID_SIZE];
 	char forked_from[ID_SIZE];      /* "": none */
 	char status[16];
-	bool masked, alone;
+	bool masked, alone, by_values;
 	size_t taken_over;              /* calls outside of others that were taken over */
 	struct diff_figures all;        /* sums over all calls but those taken over; ms: of the
 	                                   attempt */
@@ -107,6 +107,7 @@ struct diff_side {
 
 /* How runs are read. */
 struct diff_reading_rules {
+	bool by_values;                 /* digests are not compared: the other run is masked */
 	bool alone;                     /* without child runs, and without that which one was forked from */
 	struct diff_filter *filter;     /* that values will pass; NULL: none */
 };
@@ -128,7 +129,7 @@ void diff_call_answer(const struct diff_call *c, const struct diff_tool *tool, s
 
 /* Whether it is a round or a branch of a group, which has the name and path of the group. */
 bool diff_call_is_part(const struct diff_call *c);
-/* The file of this path among some; NULL: it is not there. */
+/* The file of this path among some, or else of this name in another directory; NULL: it is not there. */
 const struct diff_file *diff_files_find(const struct diff_files *files, const char *path);
 /* Adds the figures of a call and, unless they were taken over, of all calls inside it. */
 void diff_figures_add(struct diff_figures *sum, const struct diff_call *c);

@@ -240,7 +240,7 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
 	# shellcheck disable=SC2046
 	run -0 awf-diff $(runs a same)
 	says a b -1
-	[[ $output == '! work   did otherwise with the same input'*'tools      note -> note x2'*'+note {"n":2}'* ]]
+	[[ $output == '! work   called tools otherwise for the same input'*'tools      note -> note x2'*'+note {"n":2}'* ]]
 	sed -i 's/^You.*/Be brief./; $ s/$/ And kind./' agents/op.md
 	model_server --answer first --answer last
 	record c f
@@ -396,7 +396,11 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	awf-run -n --input name=a --id-file c ./g
 	awf-run -n --input name=b --id-file d ./g
 	run -1 awf-diff "$(cat c)" "$(cat d)"
-	[[ $output == *$'\n      name       "a" -> "b"\n! say'* ]]
+	[[ $output == *$'\n      input name "a" -> "b"\n! say'* ]]
+	# Neither makes a difference by itself.
+	echo '# a word more' >>g
+	awf-run -n --input name=b --input more=1 --id-file e ./g
+	run -0 awf-diff "$(cat d)" "$(cat e)"
 }
 
 @test "a new step says what it does; of many calls that differ each for itself five are told" {
@@ -412,4 +416,98 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	says c d -1
 	same "$(grep -c '^! now' <<<"$output")" 6
 	[[ $output == *'! now[5]   gave something else for the same input   (4 calls)'* ]]
+}
+
+@test "a script that was edited is a cause; a file that a command wrote otherwise, too" {
+	printf '#!/bin/sh\necho hi\n' >tool.sh
+	chmod +x tool.sh
+	flow f 'awf-step -n -q say -- ./tool.sh'
+	record a f
+	echo 'echo more' >>tool.sh
+	record b f
+	says a b -1
+	same "$output" $'! say\n      file       work/tool.sh\n      result\n      +more\n  1 changed'
+	# The same files elsewhere are the same.
+	mkdir elsewhere
+	cp f tool.sh elsewhere
+	(cd elsewhere && awf-run --id-file ../c ./f)
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs b c)
+	flow g 'awf-step -n --effects workspace -q make -- sh -c "cat source >made; echo done"'
+	for id in one two; do
+		echo "$id" >source
+		record "$id" g
+	done
+	says one two -1
+	same "$output" $'! make   wrote something else for the same input\n      wrote      made\n  1 changed'
+	run -0 awf-diff --ignore files "$(cat one)" "$(cat two)"
+}
+
+@test "what a run did not come to, and what it skipped, is no cause" {
+	flow f 'awf-step -n one -q -- echo 1' 'awf-step -n two -q -- sh -c "test ! -e broken" || exit 1' 'awf-step -n -q three -- echo 3'
+	record a f
+	: >broken
+	record b f || true
+	says a b -1
+	[[ $output == '! two   ended otherwise on the same input'*$'\n~ three   follows (not reached in the second run)\n  1 same, 1 changed, 1 follows' ]]
+	says b a -1
+	[[ $output == *$'\n~ three   follows (not reached in the first run)\n'* ]]
+	flow g 'awf-step -n one -- cat data | awf-step -q two -- cat'
+	echo 1 >data
+	record c g
+	rm data
+	record d g || true
+	says c d -1
+	[[ $output == *$'\n~ two   follows (skipped in the second run)\n'* ]]
+}
+
+@test "a masked run and one that is not" {
+	flow f 'awf-step -i lines up -- tr a-z A-Z | awf-step -q low -- tr A-Z a-z'
+	printf '%s\n' one two | awf-run --mask 'sed -u s/three/xxx/g' --id-file a ./f >/dev/null
+	printf '%s\n' one two | record b f
+	printf '%s\n' one tee | record c f
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs a b)
+	# shellcheck disable=SC2046
+	run -0 awf-diff $(runs b a)
+	says a c -1
+	[[ $output == '! up[1]   was given something else'*'~ low[1]'* ]]
+}
+
+@test "one edit inside a branch, a round or a child run is told once, where it is" {
+	flow f "echo 5 | awf-step -q --parallel both -- 'awf-step p -- cat' 'awf-step q -- tr 5 6'" \
+		"echo x | awf-step -q --max 2 grow -- awf-step inc -- sed s/^./ab/"
+	record a f
+	sed -i 's/tr 5 6/tr 5 7/; s/ab/abc/' f
+	record b f
+	says a b -1
+	same "$(grep -c '^! ' <<<"$output")" 3
+	[[ $output == *$'\n! both.q\n'*$'\n! grow.inc   (2 calls)\n'* ]]
+	echo 'awf-step -q deep -- tr a-z A-Z' >in.awf
+	sed -i '1i#!/usr/bin/env -S awf-run --' in.awf
+	chmod +x in.awf
+	flow g 'echo x | awf-step -q child -- ./in.awf'
+	record c g
+	sed -i 's/A-Z/A-Y/' in.awf
+	record d g
+	says c d -1
+	[[ $output == $'! deep\n'* ]]
+	same "$(grep -c '^! ' <<<"$output")" 1
+}
+
+@test "sessions of other programs: what was said last, and by which model" {
+	local model
+	for model in opus sonnet; do
+		mkdir -p "$HOME/.claude/projects/-w"
+		{
+			printf '{"type":"user","uuid":"u-%s","timestamp":"2026-03-01T1%d:00:00.000Z","sessionId":"1f9a4c1e-2222-4b5d-8a3c-%012d","cwd":"/w","version":"2.1.40","message":{"role":"user","content":"mend it"}}\n' $model $((${#model} - 4)) ${#model}
+			printf '{"type":"assistant","uuid":"a-%s","timestamp":"2026-03-01T15:01:00.000Z","sessionId":"1f9a4c1e-2222-4b5d-8a3c-%012d","cwd":"/w","version":"2.1.40","message":{"id":"m1","role":"assistant","model":"claude-%s-4-6","content":[{"type":"text","text":"mended by %s"}],"usage":{"input_tokens":10,"output_tokens":5}}}\n' \
+				$model ${#model} $model $model
+		} >$model.jsonl
+		touch -d '2026-03-02' $model.jsonl
+		awf-import --ended 1h $model.jsonl
+		awf-tail --list --json -n 1 | jq -r .run_id >$model
+	done
+	says opus sonnet -1
+	[[ $output == *'! prompt'*'model      anthropic/claude-opus-4-6 -> anthropic/claude-sonnet-4-6'*'mended by [-opus-]{+sonnet+}'* ]]
 }

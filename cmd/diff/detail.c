@@ -14,6 +14,8 @@
 #include "transcript/event_keys.h"
 
 #define WORDS_MOST 1000    /* bytes of a line in which words are compared */
+#define COMMON_MOST 120    /* bytes that lines may begin with in common, */
+#define COMMON_SHOWN 40    /* and how many of more are shown */
 #define WORDS_AROUND 12    /* words that are in both, around those that are not */
 
 struct telling {
@@ -41,7 +43,7 @@ diff_part_add(void *user, char sign, const char *text, size_t len, bool lf)
 		t->offsets = memory_array(t->offsets, t->capacity, sizeof *t->offsets);
 	}
 	t->offsets[t->count] = t->texts.len;
-	t->parts[t->count++] = (struct diff_part){ sign, { NULL, len } };
+	t->parts[t->count++] = (struct diff_part){ .sign = sign, .text = { NULL, len } };
 	buffer_append(&t->texts, text, len);
 }
 
@@ -73,6 +75,42 @@ diff_detail_values(struct telling *t, const char *name, const struct buffer *a, 
 
 /* ---- texts ---- */
 
+/* Leaves out the beginning that a long line and the one that replaces it have in common. */
+static void
+diff_part_cut_pair(struct telling *t, size_t old, size_t now)
+{
+	const char *one = buffer_string(&t->texts) + t->offsets[old], *other = buffer_string(&t->texts) + t->offsets[now];
+	const size_t most = t->parts[old].text.len < t->parts[now].text.len ? t->parts[old].text.len : t->parts[now].text.len;
+	size_t same = 0;
+
+	while (same < most && one[same] == other[same])
+		same++;
+	if (same <= COMMON_MOST)
+		return;
+	/* It begins with a whole character. */
+	for (same -= COMMON_SHOWN; same > 0 && ((unsigned char)one[same] & 0xc0) == 0x80;)
+		same--;
+	t->offsets[old] += same;
+	t->offsets[now] += same;
+	t->parts[old].text.len -= same;
+	t->parts[now].text.len -= same;
+	t->parts[old].cut = t->parts[now].cut = true;
+}
+
+static void
+diff_parts_cut(struct telling *t)
+{
+	for (size_t i = 0; i < t->count;) {
+		size_t old = i, now;
+
+		while (i < t->count && t->parts[i].sign == '-')
+			i++;
+		for (now = i; now < t->count && t->parts[now].sign == '+' && old < i; now++)
+			diff_part_cut_pair(t, old++, now);
+		i = now > i ? now : i + 1;
+	}
+}
+
 static void
 diff_detail_lines(struct telling *t, const char *name, const struct buffer *a, const struct buffer *b)
 {
@@ -92,6 +130,7 @@ diff_detail_lines(struct telling *t, const char *name, const struct buffer *a, c
 		for (size_t i = first; i < t->count; i++)
 			told += t->parts[i].sign != '=';
 	}
+	diff_parts_cut(t);
 	diff_detail_pass(t, (struct diff_detail){ .name = name, .form = DETAIL_LINES,
 		.left = told < all ? all - told : 0 });
 	line_diff_free(&diff);

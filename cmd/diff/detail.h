@@ -23,6 +23,7 @@ enum diff_detail_form {
 struct diff_part {
 	char sign;               /* '-' and '+': in one of the texts alone; '=' in both; '.': some that
 	                            are in both are left out here */
+	bool cut;                /* its beginning, which both have, is left out */
 	struct span text;
 };
 

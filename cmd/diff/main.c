@@ -3,11 +3,13 @@
  *
  * Exit status as that of diff(1): 0 nothing differs, 1 something does, 2 trouble.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/list.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "diff/filter.h"
@@ -47,7 +49,7 @@ diff_check_ignored(const char *value, struct error *err)
 		const int at = text_index(words[i], diff_what_words);
 
 		if (at == -1 || 1 << at == DIFF_INSIDE) {
-			char *hint = text_hint(words[i], diff_what_words);
+			char *hint = at == -1 ? text_hint(words[i], diff_what_words) : memory_text("");
 
 			failed = error_set(err, ERROR_USAGE, NULL, "'%s' is nothing that can differ%s", words[i], hint);
 			free(hint);
@@ -109,11 +111,26 @@ diff_write_file(const char *path, const struct buffer *out, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
+/* Says that what damaged lines tell is missing. */
+static void
+diff_warn_of_damage(const struct diff_side *s)
+{
+	struct error warning;
+
+	for (const struct diff_source *source = s->sources; source != NULL; source = source->next)
+		if (source->damaged > 0) {
+			error_set(&warning, ERROR_SYSTEM, source->path, "%" PRId64 " line%s damaged, and not compared (see awf-verify)",
+			    source->damaged, source->damaged == 1 ? " is" : "s are");
+			program_fail(PROGRAM, &warning);
+		}
+}
+
 static int
 diff_compare(const struct request *r, const struct storage *storage, bool *differ, struct error *err)
 {
 	struct diff_side a, b;
 	struct buffer out = BUFFER_INIT;
+	struct diff_report report;
 	struct diff_filter filter = DIFF_FILTER_INIT(r->map);
 	struct diff_reading_rules how = { .alone = r->alone, .filter = r->map != NULL ? &filter : NULL };
 	int failed = diff_side_read(&a, storage, r->runs[0], &how, err);
@@ -135,10 +152,15 @@ diff_compare(const struct request *r, const struct storage *storage, bool *diffe
 			}
 		}
 		if (failed == 0) {
-			struct diff_report report = { .a = &a, .b = &b, .path = r->path,
+			report = (struct diff_report){ .a = &a, .b = &b, .path = r->path,
 				.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
-
 			report.root = diff_match(&a, &b, r->ignored, r->results);
+			if (!diff_report_has_any(&report))
+				failed = error_set(err, ERROR_USAGE, "--path", "neither run has a step of the path '%s'", r->path);
+		}
+		if (failed == 0) {
+			diff_warn_of_damage(&a);
+			diff_warn_of_damage(&b);
 			*differ = diff_report_differs(&report);
 			if (r->html != NULL)
 				diff_report_html(&report, &out);
@@ -204,6 +226,8 @@ diff_check_runs(const struct request *r, struct error *err)
 {
 	if (r->stat && (list_count(r->runs) == 0 || list_count(r->others) == 0))
 		return error_set(err, ERROR_USAGE, "--stat", "takes runs, --, and runs that are compared with them");
+	if (r->html != NULL && *r->html == '\0')
+		return error_set(err, ERROR_USAGE, "--html", "takes the name of a file, or - for stdout");
 	if (!r->stat && list_count(r->runs) != 2)
 		return error_set(err, ERROR_USAGE, NULL, "takes two runs, and got %zu: awf-tail --list shows some",
 		    list_count(r->runs));

@@ -18,6 +18,21 @@ diff_report_has(const struct diff_report *r, const struct diff_pair *pair)
 }
 
 static bool
+diff_pairs_have(const struct diff_report *r, const struct diff_pair *around)
+{
+	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside)
+		if (diff_report_has(r, pair) || diff_pairs_have(r, pair))
+			return true;
+	return false;
+}
+
+bool
+diff_report_has_any(const struct diff_report *r)
+{
+	return r->path == NULL || diff_pairs_have(r, r->root);
+}
+
+static bool
 diff_pairs_differ(const struct diff_report *r, const struct diff_pair *around)
 {
 	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside)

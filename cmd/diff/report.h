@@ -19,6 +19,8 @@ struct diff_report {
 
 /* Whether anything that is asked for differs. */
 bool diff_report_differs(const struct diff_report *r);
+/* Whether there is anything within it. */
+bool diff_report_has_any(const struct diff_report *r);
 /* Whether a pair is within what is asked for. */
 bool diff_report_has(const struct diff_report *r, const struct diff_pair *pair);
 

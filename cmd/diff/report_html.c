@@ -111,6 +111,7 @@ html_parts(struct buffer *out, const struct diff_detail *d)
 		} else {
 			buffer_format(out, "<div%s>%c ", part->sign == '-' ? " class=\"minus\"" :
 			    part->sign == '+' ? " class=\"plus\"" : "", part->sign == '=' ? ' ' : part->sign);
+			buffer_text(out, part->cut ? "…" : "");
 			html_span(out, span_of(part->text.len > 0 ? part->text.at : "", part->text.len));
 			buffer_text(out, "</div>");
 		}

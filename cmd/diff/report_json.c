@@ -70,9 +70,11 @@ diff_json_sides(struct writer *w, const struct diff_pair *pair)
 /* ---- details ---- */
 
 static void
-diff_json_text(struct writer *w, struct span text)
+diff_json_text(struct writer *w, struct span text, bool cut)
 {
 	struct buffer shown = BUFFER_INIT;
+
+	buffer_text(&shown, cut ? "…" : "");
 
 	excerpt_text(&shown, text.at, text.len, LINE_BYTES);
 	writer_bytes(w, buffer_string(&shown), shown.len);
@@ -86,14 +88,14 @@ diff_json_detail(void *user, const struct diff_detail *d)
 
 	writer_object(w);
 	writer_key(w, "name");
-	diff_json_text(w, span_of(d->name, strlen(d->name)));
+	diff_json_text(w, span_of(d->name, strlen(d->name)), false);
 	if (d->a.at != NULL) {
 		writer_key(w, "a");
-		diff_json_text(w, d->a);
+		diff_json_text(w, d->a, false);
 	}
 	if (d->b.at != NULL) {
 		writer_key(w, "b");
-		diff_json_text(w, d->b);
+		diff_json_text(w, d->b, false);
 	}
 	if (d->part_count > 0) {
 		writer_member_array(w, d->form == DETAIL_WORDS ? "words" : "lines");
@@ -102,7 +104,7 @@ diff_json_detail(void *user, const struct diff_detail *d)
 
 			writer_array(w);
 			writer_string(w, sign);
-			diff_json_text(w, d->parts[i].text);
+			diff_json_text(w, d->parts[i].text, d->parts[i].cut);
 			writer_array_end(w);
 		}
 		writer_array_end(w);

@@ -43,6 +43,7 @@ diff_text_lines(struct telling *t, const struct diff_detail *d)
 		buffer_text(t->out, INDENT);
 		diff_colour(t, line->sign == '-' ? RED : line->sign == '+' ? GREEN : "");
 		buffer_byte(t->out, line->sign == '=' ? ' ' : line->sign);
+		buffer_text(t->out, line->cut ? "…" : "");
 		text_visible(t->out, line->text.at, line->text.len, COLUMNS_MOST);
 		diff_colour(t, line->sign == '=' ? "" : PLAIN);
 		buffer_byte(t->out, '\n');

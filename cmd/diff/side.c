@@ -464,7 +464,7 @@ diff_reading_connect(struct reading *r, const char *directory, int depth, struct
 	return failed;
 }
 
-static const struct diff_source *
+static struct diff_source *
 diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 {
 	struct diff_source *source = arena_zero(&s->memory, sizeof *source);
@@ -482,6 +482,8 @@ diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 static int
 diff_reading_feed(struct reading *r, const char *path, const char *run_id, int depth, struct error *err)
 {
+	struct diff_source *source;
+	int64_t before;
 	struct summary summary;
 	int failed = summary_read_ends(&summary, path, err);
 
@@ -498,9 +500,11 @@ diff_reading_feed(struct reading *r, const char *path, const char *run_id, int d
 	}
 	summary_free(&summary);
 	if (failed == 0) {
-		r->source = diff_side_add_source(r->side, path, run_id);
+		r->source = source = diff_side_add_source(r->side, path, run_id);
 		r->model.position = 0;
+		before = r->model.damaged;
 		failed = model_read_file(&r->model, path, err);
+		source->damaged = (int64_t)r->model.damaged - before;
 	}
 	return failed;
 }

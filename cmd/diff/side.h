@@ -47,6 +47,7 @@ struct diff_figures {
 struct diff_source {
 	char *path, *blobs;
 	char run_id[ID_SIZE];
+	int64_t damaged;                  /* lines that are no events */
 	const struct diff_filter *filter; /* that its values pass; NULL: none */
 	struct diff_source *next;
 };

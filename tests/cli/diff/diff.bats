@@ -188,7 +188,8 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
 	says a c -1
 	same "$output" $'+ up[1] (new)\n~ inner   follows (its input changed)\n  2 same, 1 follows, 1 new'
 	# Only what is asked for.
-	run -0 awf-diff -p other "$(cat a)" "$(cat c)"
+	run -2 awf-diff -p other "$(cat a)" "$(cat c)"
+	[[ $output == "awf-diff: --path: neither run has a step of the path "* ]]
 	run -1 awf-diff -p up "$(cat a)" "$(cat c)"
 }
 
@@ -510,4 +511,27 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	done
 	says opus sonnet -1
 	[[ $output == *'! prompt'*'model      anthropic/claude-opus-4-6 -> anthropic/claude-sonnet-4-6'*'mended by [-opus-]{+sonnet+}'* ]]
+}
+
+@test "long lines are shown where they differ" {
+	flow f 'awf-step -n -q long -- cat long'
+	for end in one two; do
+		{ head -c 5000 /dev/zero | tr '\0' x; printf 'é%s\n' $end; } >long
+		record $end f
+	done
+	says one two -1
+	same "$(sed -n 's/^      \([-+]…\)x*\(.*\)/\1\2/p' <<<"$output")" $'-…éone\n+…étwo'
+}
+
+@test "lines that are damaged are not compared, and that is said" {
+	flow f 'awf-step -n -q one -- echo 1; awf-step -n -q two -- echo 2'
+	record a f
+	{ head -n 3 "$(transcript)"; echo garbage; tail -n +4 "$(transcript)"; } >damaged.jsonl
+	run -0 --separate-stderr awf-diff "$(cat a)" ./damaged.jsonl
+	same "$output" ''
+	[[ $stderr == 'awf-diff: '*'damaged.jsonl: 1 line is damaged, and not compared (see awf-verify)' ]]
+	run -2 awf-diff --ignore inside "$(cat a)" "$(cat a)"
+	same "$output" "awf-diff: --ignore: 'inside' is nothing that can differ"
+	run -2 awf-diff --html '' "$(cat a)" "$(cat a)"
+	[[ $output == 'awf-diff: --html: takes the name of a file, '* ]]
 }

@@ -74,6 +74,7 @@ struct import {
 	struct log_file *logs;
 	size_t log_count;
 	size_t found;                  /* logs of the format */
+	size_t found_all;              /* and of all formats */
 	int64_t sessions, lines;       /* that were added to */
 	struct map left_out;           /* kind → count */
 	char **left_out_kinds;
@@ -131,6 +132,9 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 
 	if (stat(path, &status) != 0)
 		return named ? error_errno(err, ERROR_USAGE, path, "unable to look at it") : 0;
+	/* A pipe would be waited for, and nothing tells whether it is what it was. */
+	if (named && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
+		return error_set(err, ERROR_USAGE, path, "neither a file nor a directory");
 	if (!S_ISDIR(status.st_mode)) {
 		if (named || (S_ISREG(status.st_mode) && text_ends(path, ".jsonl")))
 			import_add_log(im, path, &status);
@@ -472,6 +476,7 @@ import_all(struct import *im, struct error *err)
 	int failed = import_find_logs(im, err);
 
 	im->found = im->log_count;
+	im->found_all += im->found;
 	for (size_t i = 0; failed == 0 && i < im->log_count; i++)
 		import_log(im, &im->logs[i]);
 	import_free_logs(im);
@@ -498,6 +503,14 @@ import_format(struct import *im, const char *format, bool report, struct error *
 	return failed;
 }
 
+/* Says that there is nothing to import: the user may have meant another place. */
+static void
+import_report_none(const struct import *im)
+{
+	message_print(PROGRAM, "no log was found%s%s", im->since != 0 ? " that has changed since then" : "",
+	    im->arguments == NULL ? " in the home directory: awf-import FILE or DIR takes others" : "");
+}
+
 static int
 import_run(struct import *im, struct error *err)
 {
@@ -513,6 +526,8 @@ import_run(struct import *im, struct error *err)
 			failed = import_format(im, told, first, err);
 		for (size_t i = 0; failed == 0 && told == NULL && i < sizeof known_formats / sizeof *known_formats; i++)
 			failed = import_format(im, known_formats[i].name, first, err);
+		if (failed == 0 && first && !im->quiet && im->automatic && im->found_all == 0)
+			import_report_none(im);
 	}
 	return failed;
 }

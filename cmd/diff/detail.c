@@ -602,7 +602,11 @@ static bool
 diff_call_is_alone(const struct diff_call *c, bool first)
 {
 	const struct diff_pair *around = c->around != NULL ? c->around->pair : NULL;
-	const struct diff_call *other = around == NULL ? NULL : first ? around->b : around->a;
+	const struct diff_call *other;
+
+	if (around == NULL)
+		return true;
+	other = first ? around->b : around->a;
 
 	for (const struct diff_call *at = other != NULL ? other->first : NULL; at != NULL; at = at->beside)
 		if (strcmp(at->name, c->name) == 0)

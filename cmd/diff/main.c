@@ -111,71 +111,96 @@ diff_write_file(const char *path, const struct buffer *out, struct error *err)
 	return replacement_commit(&file, false, err);
 }
 
+static void
+diff_warn(const struct diff_source *source, const char *text)
+{
+	struct error warning;
+
+	error_set(&warning, ERROR_SYSTEM, source->path, "%s", text);
+	program_fail(PROGRAM, &warning);
+}
+
 /* Says that what damaged lines tell is missing. */
 static void
 diff_warn_of_damage(const struct diff_side *s)
 {
-	struct error warning;
+	char text[128];
 
 	for (const struct diff_source *source = s->sources; source != NULL; source = source->next)
 		if (source->damaged > 0) {
-			error_set(&warning, ERROR_SYSTEM, source->path, "%" PRId64 " line%s damaged, and not compared (see awf-verify)",
-			    source->damaged, source->damaged == 1 ? " is" : "s are");
-			program_fail(PROGRAM, &warning);
+			snprintf(text, sizeof text, "%" PRId64 " line%s damaged, and not compared (see awf-verify)", source->damaged,
+			    source->damaged == 1 ? " is" : "s are");
+			diff_warn(source, text);
 		}
+}
+
+/* Reads both runs; again, if one of them does not have what the other is compared by: digests of a masked run
+ * are not those of another, and what is in a blob that is not there counts by its digest. */
+static int
+diff_read_sides(const struct request *r, const struct storage *storage, struct diff_reading_rules how,
+    struct diff_side sides[2], struct error *err)
+{
+	for (;;) {
+		const struct diff_reading_rules before = how;
+
+		for (int i = 0; i < 2; i++)
+			if (diff_side_read(&sides[i], storage, r->runs[i], &how, err) != 0)
+				return -1;
+		how.by_values |= sides[0].masked != sides[1].masked;
+		how.by_digests |= sides[0].lacks_blobs || sides[1].lacks_blobs;
+		if (how.by_values == before.by_values && how.by_digests == before.by_digests)
+			return 0;
+		for (int i = 0; i < 2; i++) {
+			if (sides[i].lacks_blobs)
+				diff_warn(sides[i].sources, "has values whose blobs are not there: they count by their digests");
+			diff_side_free(&sides[i]);
+			sides[i] = (struct diff_side){ .sources = NULL };
+		}
+	}
 }
 
 static int
 diff_compare(const struct request *r, const struct storage *storage, bool *differ, struct error *err)
 {
-	struct diff_side a, b;
+	struct diff_side sides[2] = { { .sources = NULL }, { .sources = NULL } };
+	struct diff_side *a = &sides[0], *b = &sides[1];
 	struct buffer out = BUFFER_INIT;
 	struct diff_report report;
 	struct diff_filter filter = DIFF_FILTER_INIT(r->map);
-	struct diff_reading_rules how = { .alone = r->alone, .filter = r->map != NULL ? &filter : NULL };
-	int failed = diff_side_read(&a, storage, r->runs[0], &how, err);
+	const struct diff_reading_rules how = { .alone = r->alone, .filter = r->map != NULL ? &filter : NULL };
+	int failed = diff_read_sides(r, storage, how, sides, err);
 
-	if (failed == 0) {
-		how.by_values = a.masked;
-		failed = diff_side_read(&b, storage, r->runs[1], &how, err);
-		/* Digests of a masked run are not those of another. */
-		if (failed == 0 && b.masked && !a.masked) {
-			how.by_values = true;
-			diff_side_free(&a);
-			failed = diff_side_read(&a, storage, r->runs[0], &how, err);
-		}
-		if (failed == 0 && r->map != NULL) {
-			failed = diff_filter_run(&filter, err);
-			if (failed == 0) {
-				diff_side_filter(&a);
-				diff_side_filter(&b);
-			}
-		}
+	if (failed == 0 && r->map != NULL) {
+		failed = diff_filter_run(&filter, err);
 		if (failed == 0) {
-			report = (struct diff_report){ .a = &a, .b = &b, .path = r->path,
-				.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
-			report.root = diff_match(&a, &b, r->ignored, r->results);
-			if (!diff_report_has_any(&report))
-				failed = error_set(err, ERROR_USAGE, "--path", "neither run has a step of the path '%s'", r->path);
+			diff_side_filter(a);
+			diff_side_filter(b);
 		}
-		if (failed == 0) {
-			diff_warn_of_damage(&a);
-			diff_warn_of_damage(&b);
-			*differ = diff_report_differs(&report);
-			if (r->html != NULL)
-				diff_report_html(&report, &out);
-			else if (r->json)
-				diff_report_json(&report, &out);
-			else if (*differ && !r->quiet)
-				diff_report_text(&report, &out);
-			if (r->html != NULL && strcmp(r->html, "-") != 0)
-				failed = diff_write_file(r->html, &out, err);
-			else
-				fwrite(buffer_string(&out), 1, out.len, stdout);
-		}
-		diff_side_free(&b);
 	}
-	diff_side_free(&a);
+	if (failed == 0) {
+		report = (struct diff_report){ .a = a, .b = b, .path = r->path,
+			.colour = terminal_is(STDOUT_FILENO) && environment_text("NO_COLOR") == NULL };
+		report.root = diff_match(a, b, r->ignored, r->results);
+		if (!diff_report_has_any(&report))
+			failed = error_set(err, ERROR_USAGE, "--path", "neither run has a step of the path '%s'", r->path);
+	}
+	if (failed == 0) {
+		diff_warn_of_damage(a);
+		diff_warn_of_damage(b);
+		*differ = diff_report_differs(&report);
+		if (r->html != NULL)
+			diff_report_html(&report, &out);
+		else if (r->json)
+			diff_report_json(&report, &out);
+		else if (*differ && !r->quiet)
+			diff_report_text(&report, &out);
+		if (r->html != NULL && strcmp(r->html, "-") != 0)
+			failed = diff_write_file(r->html, &out, err);
+		else
+			fwrite(buffer_string(&out), 1, out.len, stdout);
+	}
+	diff_side_free(a);
+	diff_side_free(b);
 	diff_filter_free(&filter);
 	buffer_free(&out);
 	return failed;

@@ -87,6 +87,45 @@ diff_side_text(struct diff_side *s, struct span value)
 	return copy;
 }
 
+static struct uuid
+diff_text_key(struct span value)
+{
+	return span_type(value) == 's' ? bytes_key(value.at, value.len) : (struct uuid){ 0, 0 };
+}
+
+/* The digest of the blob that a member of the payload is in; absent if it is in none. */
+static struct span
+diff_event_blob(const struct event_view *event, const char *member)
+{
+	char *at = memory_format("/payload/%s", member);
+	struct span sha256 = SPAN_NONE;
+
+	for (struct span_walk ref = span_walk(event->refs); event->refs.at != NULL && span_next(&ref);)
+		if (span_is(span_member(ref.value, KEY_AT), at))
+			sha256 = span_member(ref.value, KEY_SHA256);
+	free(at);
+	return sha256;
+}
+
+static struct uuid
+diff_reading_key_unfiltered(const struct event_view *event, const char *member)
+{
+	const struct span blob = diff_event_blob(event, member);
+
+	return blob.at != NULL ? diff_text_key(blob) : diff_value_key(span_member(event->payload, member));
+}
+
+/* The key of a member of the payload, which may be in a blob that was not read. */
+static struct uuid
+diff_reading_key(const struct reading *r, const struct event_view *event, const char *member)
+{
+	const struct span value = span_member(event->payload, member);
+
+	if (event->refs.at != NULL && (value.at == NULL || span_type(value) == '0'))
+		return diff_text_key(diff_event_blob(event, member));
+	return diff_filter_add(r->side->filter, value);
+}
+
 static struct noted *
 diff_reading_note(struct reading *r, const struct model_call *call)
 {
@@ -103,12 +142,6 @@ diff_reading_note(struct reading *r, const struct model_call *call)
 		r->noted[call->number]->call.source = r->source;
 	}
 	return r->noted[call->number];
-}
-
-static struct uuid
-diff_text_key(struct span value)
-{
-	return span_type(value) == 's' ? bytes_key(value.at, value.len) : (struct uuid){ 0, 0 };
 }
 
 /* The files of a list. */
@@ -161,7 +194,7 @@ diff_reading_end(struct reading *r, struct noted *n, const struct placed *placed
 	c->places.end = placed->place;
 	if (from.at != NULL)
 		n->from = model_call_of(&r->model, from);
-	c->keys.result = diff_filter_add(r->side->filter, span_member(event->payload, KEY_RESULT));
+	c->keys.result = diff_reading_key(r, event, KEY_RESULT);
 	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED));
 	if (span_integer(span_member(event->payload, KEY_DURATION_MS), &ms))
 		c->own.ms = ms;
@@ -217,7 +250,7 @@ diff_reading_tool(struct reading *r, struct noted *n, const struct event_view *e
 	}
 	n->tools[c->tool_count++] = (struct diff_tool){
 		.name = diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
-		.input = diff_filter_add(r->side->filter, span_member(event->payload, KEY_INPUT)), .place = place,
+		.input = diff_reading_key(r, event, KEY_INPUT), .place = place,
 		.id = diff_text_key(span_member(event->payload, KEY_CALL_ID)) };
 }
 
@@ -226,12 +259,13 @@ static void
 diff_reading_answered(const struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
 {
 	const struct uuid id = diff_text_key(span_member(event->payload, KEY_CALL_ID));
-	const struct span output = span_member(event->payload, KEY_OUTPUT);
 
 	for (size_t i = n->call.tool_count; i-- > 0;)
 		if (diff_keys_equal(n->tools[i].id, id)) {
-			n->tools[i].answer = diff_filter_add(r->side->filter, output.at != NULL && span_type(output) != '0' ? output :
-			    span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
+			n->tools[i].answer = diff_reading_key(r, event, KEY_OUTPUT);
+			if (!diff_key_is(n->tools[i].answer))
+				n->tools[i].answer = diff_filter_add(r->side->filter,
+				    span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
 			n->tools[i].answered = place;
 			return;
 		}
@@ -281,7 +315,9 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 	char name[DIGEST_SIZE];
 	struct error ignored;
 
-	if (span_copy(sha256, name, sizeof name) && r->source->blobs != NULL &&
+	if (r->side->by_digests)
+		key = diff_text_key(sha256);
+	else if (span_copy(sha256, name, sizeof name) && r->source->blobs != NULL &&
 	    blob_read(r->source->blobs, name, &bytes, &ignored) == 0 && utf8_valid(bytes.data, bytes.len)) {
 		json_quote(&text, buffer_string(&bytes), bytes.len);
 		key = diff_filter_add(r->side->filter, span_of(text.data, text.len));
@@ -315,6 +351,7 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 {
 	struct reading *r = context;
 	struct event_view inlined, *event = &inlined;
+	struct error ignored;
 	struct noted *n;
 
 	*event = *placed->event;
@@ -322,11 +359,14 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 		diff_reading_run(r, placed->event, placed->place);
 	if (placed->call == NULL || placed->event->type == EVENT_TYPES)
 		return 0;
-	if (placed->event->refs.at != NULL && placed->line.at != NULL) {
+	(void)err;
+	if (placed->event->refs.at != NULL && placed->line.at != NULL && !r->side->by_digests) {
 		buffer_clear(&r->whole);
-		if (blob_inline(r->source->blobs, placed->line.at, placed->line.len, &r->whole, err) != 0 ||
-		    event_view(r->whole.data, r->whole.len, event) != 0)
-			return -1;
+		if (blob_inline(r->source->blobs, placed->line.at, placed->line.len, &r->whole, &ignored) != 0 ||
+		    event_view(r->whole.data, r->whole.len, event) != 0) {
+			r->side->lacks_blobs = true;
+			*event = *placed->event;
+		}
 	}
 	n = diff_reading_note(r, placed->call);
 	switch (placed->event->type) {
@@ -341,10 +381,9 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 	case EVENT_MESSAGE_USER:
 		if (n->call.places.asked.length == 0) {
 			n->call.places.asked = placed->place;
-			n->call.keys.prompt = diff_filter_add(r->side->filter,
-			    span_member(event->payload, KEY_SYSTEM_PROMPT));
+			n->call.keys.prompt = diff_reading_key(r, event, KEY_SYSTEM_PROMPT);
 			n->call.keys.settings = diff_keys_join(diff_value_key(span_member(event->payload, KEY_PARAMS)),
-			    diff_value_key(span_member(event->payload, KEY_TOOLS)));
+			    diff_reading_key_unfiltered(event, KEY_TOOLS));
 		}
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
@@ -572,6 +611,7 @@ diff_side_read(struct diff_side *s, const struct storage *storage, const char *a
 	int failed;
 
 	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = rules->alone, .by_values = rules->by_values,
+		.by_digests = rules->by_digests,
 		.filter = rules->filter };
 	if (cost_begin(&s->cost, err) != 0)
 		return -1;
@@ -656,9 +696,16 @@ diff_call_read(const struct diff_call *c, struct event_place place, const char *
 	struct error ignored;
 	struct span value;
 
-	if (place.length > 0 && event_load(c->source->path, place, &line, &ignored) == 0 &&
-	    blob_inline(c->source->blobs, line.data, line.len, &whole, &ignored) == 0 &&
-	    event_view(whole.data, whole.len, &event) == 0) {
+	if (place.length == 0 || event_load(c->source->path, place, &line, &ignored) != 0) {
+		buffer_free(&line);
+		return;
+	}
+	if (blob_inline(c->source->blobs, line.data, line.len, &whole, &ignored) != 0) {
+		if (event_view(line.data, line.len, &event) == 0 && diff_event_blob(&event, member).at != NULL) {
+			buffer_text(out, "not there: the blob ");
+			span_plain(diff_event_blob(&event, member), out);
+		}
+	} else if (event_view(whole.data, whole.len, &event) == 0) {
 		value = *member == '/' ? pointer_find(event.payload, member) : span_member(event.payload, member);
 		if (result)
 			diff_call_show(c, value, out);

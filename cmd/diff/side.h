@@ -95,7 +95,8 @@ struct diff_side {
 	char run_id[ID_SIZE];
 	char forked_from[ID_SIZE];      /* "": none */
 	char status[16];
-	bool masked, alone, by_values;
+	bool masked, alone, by_values, by_digests;
+	bool lacks_blobs;               /* a blob of it could not be read */
 	size_t taken_over;              /* calls outside of others that were taken over */
 	struct diff_figures all;        /* sums over all calls but those taken over; ms: of the
 	                                   attempt */
@@ -109,6 +110,7 @@ struct diff_side {
 /* How runs are read. */
 struct diff_reading_rules {
 	bool by_values;                 /* digests are not compared: the other run is masked */
+	bool by_digests;                /* what is in blobs counts by its digest: some are not there */
 	bool alone;                     /* without child runs, and without that which one was forked from */
 	struct diff_filter *filter;     /* that values will pass; NULL: none */
 };

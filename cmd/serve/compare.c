@@ -154,7 +154,7 @@ compare_store_outcome(void *context, const void *answer)
 static void
 compare_answer(struct request *r, struct comparison *c)
 {
-	struct stat status;
+	struct stat status = { .st_size = 0 };
 
 	if (c->died || (c->outcome.result == COMPARE_DONE && fstat(c->fd, &status) != 0)) {
 		request_error(r, 500, "internal", "the process that was to compare the runs has died");

@@ -535,3 +535,20 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	run -2 awf-diff --html '' "$(cat a)" "$(cat a)"
 	[[ $output == 'awf-diff: --html: takes the name of a file, '* ]]
 }
+
+@test "values whose blobs are not there count by their digests, and that is said" {
+	flow f 'awf-step -n -q big -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" \"$(cat letter)\""' 'awf-step -n -q same -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" s"'
+	for id in a b c; do
+		if [ $id = b ]; then echo y; else echo x; fi >letter
+		record $id f
+	done
+	rm -r "$AWF_STORAGE/blobs/$(cat a)"
+	run -0 --separate-stderr awf-diff "$(cat a)" "$(cat c)"
+	same "$output" ''
+	[[ $stderr == 'awf-diff: '*"$(cat a).jsonl: has values whose blobs are not there: they count by their digests" ]]
+	for pair in 'a b' 'b a'; do
+		# shellcheck disable=SC2046,SC2086
+		run -1 --separate-stderr awf-diff $(runs $pair)
+		[[ $output == *'! big'*'not there: the blob '*'1 same, 1 changed' ]]
+	done
+}

@@ -215,7 +215,7 @@ export async function showComparison(main, first, second) {
 	        h("a", { href: comparePath(totals.b.run_id, totals.a.run_id) }, "The other way round")),
 	    table(totals.a, totals.b),
 	    h("p", { class: "note" }, relation(totals.a, totals.b)),
-	    totals.details?.length > 0 ? h("dl", { class: "details" }, totals.details.map(detail)) : null,
+	    ...(totals.details?.length > 0 ? [h("dl", { class: "details" }, totals.details.map(detail))] : []),
 	    h("h2", null, told(totals)), problem, tree);
 	let at = -1;
 	const step = (by) => {

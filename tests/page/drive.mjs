@@ -327,7 +327,7 @@ const scenarios = {
 						return closed.length;
 					});
 				await page.waitForTimeout(50);
-				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell), img:not([src^="blob:"]),
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell, .compare-with form), img:not([src^="blob:"]),
 					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
 				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
 			});
@@ -868,6 +868,7 @@ const scenarios = {
 		await page.fill(".compare-with input", before);
 		await page.press(".compare-with input", "Enter");
 		await until("nothing differs", async () => (await page.textContent("h2").catch(() => "")) === "Nothing differs.");
+		assert.doesNotMatch(await page.textContent("main"), /null|undefined/);
 		await openRun(fork);
 		await page.click(".compare-with > summary");
 		await page.click("text=the run that it is a fork of");

@@ -101,7 +101,7 @@ NEEDS_sandbox = base io json proc isolate storage workspace
 NEEDS_mcp_servers = base io json proc start mcp_client net
 
 NEEDS_awf = base io proc
-NEEDS_diff = base io json transcript storage model
+NEEDS_diff = base io json transcript proc storage model
 NEEDS_eval = base io json schema transcript proc storage model
 NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_import = base io json transcript proc storage ingest

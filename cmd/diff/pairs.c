@@ -11,13 +11,15 @@
 #include "base/line_diff.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "model/event_index.h"
+#include "transcript/event_keys.h"
 
 const char *const diff_kind_words[DIFF_KINDS + 1] = {
 	"same", "moved", "changed", "follows", "gone", "new", "renamed", NULL
 };
 const char *const diff_what_words[DIFF_WHATS + 1] = {
 	"definition", "model", "input", "result", "status", "tools", "tokens", "order", "retries", "time", "inside",
-	NULL
+	"answers", "files", NULL
 };
 
 #define KEY_LINE 33 /* 32 hex digits and LF */
@@ -37,6 +39,11 @@ struct matching {
 	struct diff_pair *around;
 	unsigned ignored;
 	bool results;
+	const struct diff_call *caused; /* the first call that is a cause; NULL: none yet */
+	bool given;                     /* since it was given something else */
+	/* Whether a run did not succeed, and so may have ended before it came to calls that the other has; and
+	 * whether the last outermost call that both have was passed, in the order of that run. */
+	bool a_ended, b_ended, a_passed, b_passed;
 };
 
 static struct diff_pair *
@@ -182,6 +189,20 @@ diff_rows_match_keys(struct matching *m, struct rows *r, size_t key_at, bool mov
 	free(next);
 }
 
+/* Sets the key of the pair that the input of a call came from. */
+static void
+diff_row_find_upstream(const struct row *row)
+{
+	for (size_t i = 0; i < row->count; i++) {
+		struct diff_call *c = row->calls[i];
+		const struct diff_pair *pair = c->before_count > 0 ? c->before[0]->pair : NULL;
+
+		c->upstream = (struct uuid){ 0, 0 };
+		if (pair != NULL && pair->a != NULL && pair->b != NULL)
+			c->upstream = bytes_key((const char *)&pair, sizeof pair);
+	}
+}
+
 /* Matches in order what is left between two calls that are matched in sequence, if equally many are. */
 static void
 diff_rows_match_gaps(struct matching *m, struct rows *r)
@@ -258,6 +279,9 @@ diff_rows_match_all(struct matching *m, struct rows *r)
 	} else {
 		diff_rows_match_sequence(m, r);
 		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.input), true);
+		diff_row_find_upstream(&r->a);
+		diff_row_find_upstream(&r->b);
+		diff_rows_match_keys(m, r, offsetof(struct diff_call, upstream), false);
 		diff_rows_match_keys(m, r, offsetof(struct diff_call, keys.result), false);
 		diff_rows_match_gaps(m, r);
 	}
@@ -283,27 +307,66 @@ diff_match_renamed(struct matching *m)
 
 /* ---- what differs ---- */
 
+/* Whether two calls were given the same. With a filter, and in masked runs, what came from other calls is not
+ * compared by its digest, but by their results. */
+static bool
+diff_calls_same_input(const struct diff_call *a, const struct diff_call *b)
+{
+	const bool none = !diff_key_is(a->keys.input) && !diff_key_is(b->keys.input);
+
+	if (!none && diff_keys_equal(a->keys.input, b->keys.input))
+		return true;
+	if (!none && (a->source->filter == NULL || a->filtered || b->filtered || a->before_count == 0 || a->item != b->item))
+		return false;
+	if (a->before_count != b->before_count)
+		return false;
+	for (size_t i = 0; i < a->before_count; i++)
+		if (!diff_keys_equal(a->before[i]->keys.result, b->before[i]->keys.result))
+			return false;
+	return true;
+}
+
 static unsigned
 diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 {
 	unsigned what = 0;
 	bool tools = a->tool_count == b->tool_count;
 
-	if (!diff_keys_equal(a->keys.definition, b->keys.definition) || !diff_keys_equal(a->keys.prompt, b->keys.prompt))
+	if (!diff_keys_equal(a->keys.definition, b->keys.definition) ||
+	    !diff_keys_equal(a->keys.prompt, b->keys.prompt) || !diff_keys_equal(a->keys.settings, b->keys.settings))
 		what |= DIFF_DEFINITION;
+	/* The script of a command is no part of what is compared by its digest. That of the workflow alone makes
+	 * no difference. */
+	for (size_t i = 0; a->around != NULL && i < a->files.count; i++) {
+		const struct diff_file *is = diff_files_find(&b->files, a->files.list[i].path);
+
+		if (is != NULL && strcmp(is->sha256, a->files.list[i].sha256) != 0)
+			what |= DIFF_DEFINITION;
+	}
 	if (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0)
 		what |= DIFF_MODEL;
-	if (!diff_keys_equal(a->keys.input, b->keys.input))
+	if (!diff_calls_same_input(a, b))
 		what |= DIFF_INPUT;
 	if (!diff_keys_equal(a->keys.result, b->keys.result))
 		what |= DIFF_RESULT;
 	if (a->state != b->state || a->code != b->code)
 		what |= DIFF_STATUS;
-	for (size_t i = 0; tools && i < a->tool_count; i++)
-		tools = strcmp(a->tools[i].name, b->tools[i].name) == 0 &&
+	for (size_t i = 0; i < a->tool_count && i < b->tool_count; i++) {
+		const bool same = strcmp(a->tools[i].name, b->tools[i].name) == 0 &&
 		    diff_keys_equal(a->tools[i].input, b->tools[i].input);
+
+		tools &= same;
+		if (same && !diff_keys_equal(a->tools[i].answer, b->tools[i].answer))
+			what |= DIFF_ANSWERS;
+	}
 	if (!tools)
 		what |= DIFF_TOOLS;
+	for (size_t i = 0; i < a->changed.count; i++) {
+		const struct diff_file *is = diff_files_find(&b->changed, a->changed.list[i].path);
+
+		if (is != NULL && strcmp(is->sha256, a->changed.list[i].sha256) != 0)
+			what |= DIFF_FILES;
+	}
 	if (a->own.input_tokens != b->own.input_tokens || a->own.output_tokens != b->own.output_tokens)
 		what |= DIFF_TOKENS;
 	if (a->own.retries != b->own.retries)
@@ -314,8 +377,7 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 	return what;
 }
 
-/* Whether a call that its side alone has is there since one before it is. */
-static bool
+bool
 diff_call_follows(const struct diff_call *c)
 {
 	for (size_t i = 0; i < c->before_count; i++) {
@@ -327,19 +389,130 @@ diff_call_follows(const struct diff_call *c)
 	return false;
 }
 
+/* Whether a call was given something else, though nothing that its input may have come from differs. Of
+ * several such calls beside each other, each is. */
+static bool
+diff_pair_given(const struct matching *m, const struct diff_pair *pair)
+{
+	const struct diff_call *a = pair->a, *b = pair->b;
+
+	return a->around != NULL && a->before_count == 0 && b->before_count == 0 && strcmp(a->kind, "call_workflow") != 0 &&
+	    !diff_keys_equal(a->keys.input, b->keys.input) && diff_key_is(a->keys.input) && diff_key_is(b->keys.input) &&
+	    (m->caused == NULL || (m->given && m->caused->around == a->around && strcmp(m->caused->name, a->name) == 0));
+}
+
+static bool
+diff_pair_holds_cause(const struct diff_pair *around)
+{
+	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside)
+		if (diff_pair_causes(pair) || diff_pair_holds_cause(pair))
+			return true;
+	return false;
+}
+
+/* Whether a loop is the same but for what its rounds do. */
+static bool
+diff_pair_loops_alike(const struct diff_pair *pair)
+{
+	struct buffer one = BUFFER_INIT, other = BUFFER_INIT;
+	bool alike = false;
+
+	if (pair->a->first != NULL && diff_call_is_part(pair->a->first) && strcmp(pair->a->kind, "parallel") != 0) {
+		diff_call_value(pair->a, pair->a->places.begin, KEY_LOOP, &one);
+		diff_call_value(pair->b, pair->b->places.begin, KEY_LOOP, &other);
+		alike = buffer_equal(&one, buffer_string(&other));
+	}
+	buffer_free(&one);
+	buffer_free(&other);
+	return alike;
+}
+
+/* Whether its definition is that of what is inside it: a round or branch, or what runs a workflow's file. */
+static bool
+diff_pair_is_around(const struct diff_pair *pair)
+{
+	return diff_call_is_part(pair->a) || diff_pair_loops_alike(pair) || strcmp(pair->a->kind, "call_workflow") == 0 ||
+	    (diff_key_is(pair->a->keys.definition) && diff_keys_equal(pair->a->keys.definition, pair->b->keys.definition));
+}
+
+static void
+diff_pair_note_cause(struct matching *m, const struct diff_call *c, bool given)
+{
+	if (m->caused == NULL) {
+		m->caused = c;
+		m->given = given;
+	}
+}
+
+bool
+diff_call_is_called(const struct diff_call *c)
+{
+	const struct diff_pair *around = c->around != NULL ? c->around->pair : NULL;
+
+	return around != NULL && around->a != NULL && around->b != NULL &&
+	    diff_calls_what(around->a, around->b) & DIFF_TOOLS;
+}
+
+/* Whether no call has one of the other run. */
+static bool
+diff_pair_has_none(const struct diff_pair *around)
+{
+	for (const struct diff_pair *pair = around->inside; pair != NULL; pair = pair->beside)
+		if (pair->a != NULL && pair->b != NULL)
+			return false;
+	return true;
+}
+
+/* Notes whether a pair is the last outermost one that both have, in the order of either run. */
+static void
+diff_pair_note_passed(struct matching *m, const struct diff_pair *pair)
+{
+	const struct diff_call *a = pair->a, *b = pair->b;
+
+	if (a == NULL || b == NULL)
+		return;
+	do
+		a = a->beside;
+	while (a != NULL && a->pair->b == NULL);
+	do
+		b = b->beside;
+	while (b != NULL && b->pair->a == NULL);
+	m->a_passed |= a == NULL;
+	m->b_passed |= b == NULL;
+}
+
+/* Whether the other run ended, or was stopped, before it came to such a call, or its model did not call it. */
+static bool
+diff_call_is_not_reached(const struct matching *m, const struct diff_pair *pair)
+{
+	const struct diff_call *c = diff_pair_call(pair);
+
+	/* What a model called in one run alone. */
+	if (diff_call_is_called(c))
+		return true;
+	return c->around != NULL && c->around->around == NULL && (pair->a != NULL ? m->b_ended && m->a_passed : m->a_ended && m->b_passed);
+}
+
 static void
 diff_pair_judge(struct matching *m, struct diff_pair *pair)
 {
 	const unsigned results = DIFF_RESULT | DIFF_STATUS | DIFF_INSIDE;
 	const bool renamed = pair->kind == DIFF_RENAMED;
 	unsigned counts;
+	bool given;
 
 	if (pair->a == NULL || pair->b == NULL) {
 		const struct diff_call *c = diff_pair_call(pair);
 
-		pair->kind = diff_call_follows(c) ? DIFF_FOLLOWS : pair->a != NULL ? DIFF_GONE : DIFF_NEW;
+		pair->kind = diff_call_follows(c) || diff_call_is_not_reached(m, pair) ? DIFF_FOLLOWS :
+		    pair->a != NULL ? DIFF_GONE : DIFF_NEW;
+		if (pair->kind != DIFF_FOLLOWS)
+			diff_pair_note_cause(m, c, false);
 		return;
 	}
+	given = !(m->ignored & DIFF_INPUT) && diff_pair_given(m, pair);
+	if (given)
+		diff_pair_note_cause(m, pair->a, true);
 	pair->what |= diff_calls_what(pair->a, pair->b);
 	/* What a workflow read counts by what its calls were given; what it printed is in their order. */
 	if (pair->a->around == NULL)
@@ -347,6 +520,8 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 		    !diff_key_is(pair->b->keys.result) ? DIFF_INPUT | DIFF_RESULT : DIFF_INPUT);
 	for (struct diff_pair *inside = pair->inside; inside != NULL; inside = inside->beside) {
 		diff_pair_judge(m, inside);
+		if (pair->a->around == NULL)
+			diff_pair_note_passed(m, inside);
 		if (inside->kind != DIFF_SAME)
 			pair->what |= DIFF_INSIDE;
 	}
@@ -360,12 +535,20 @@ diff_pair_judge(struct matching *m, struct diff_pair *pair)
 		pair->kind = DIFF_SAME;
 	else if (counts == DIFF_ORDER)
 		pair->kind = DIFF_MOVED;
+	else if (diff_pair_is_around(pair) && diff_pair_holds_cause(pair))
+		pair->kind = DIFF_FOLLOWS;
 	else if (counts & (DIFF_DEFINITION | DIFF_MODEL))
 		pair->kind = DIFF_CHANGED;
-	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_keys_equal(pair->a->keys.input, pair->b->keys.input))
+	else if (counts & DIFF_TOOLS && !(counts & DIFF_INPUT) && diff_calls_same_input(pair->a, pair->b))
+		pair->kind = DIFF_CHANGED;
+	else if (given && !diff_pair_holds_cause(pair))
+		pair->kind = DIFF_CHANGED;
+	else if (counts & (DIFF_INPUT | DIFF_INSIDE) || !diff_calls_same_input(pair->a, pair->b))
 		pair->kind = DIFF_FOLLOWS;
 	else
 		pair->kind = pair->a->state == CALL_SKIPPED || pair->b->state == CALL_SKIPPED ? DIFF_FOLLOWS : DIFF_CHANGED;
+	if (diff_pair_causes(pair) && pair->a->around != NULL)
+		diff_pair_note_cause(m, pair->a, false);
 }
 
 /* ---- the tree ---- */
@@ -431,7 +614,10 @@ diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool resu
 
 	*pair = (struct diff_pair){ .a = &a->root, .b = &b->root };
 	a->root.pair = b->root.pair = pair;
+	m.a_ended = strcmp(a->status, "success") != 0;
+	m.b_ended = strcmp(b->status, "success") != 0;
 	diff_match_inside(&m, pair);
+	m.a_passed = m.b_passed = diff_pair_has_none(pair);
 	diff_pair_judge(&m, pair);
 	if (strcmp(a->status, b->status) != 0) {
 		pair->what |= DIFF_STATUS;

@@ -5,15 +5,17 @@
  * step name:
  *   1. rounds of a loop by their number; branches by their definition, then by the steps in them;
  *   2. all others by their input: in the same sequence first, then wherever they are;
- *   3. by their result;
- *   4. in order, where equally many are left between two matched ones.
+ *   3. by the calls that their input came from, if these are matched;
+ *   4. by their result;
+ *   5. in order, where equally many are left between two matched ones.
  * What is left is gone or new; if one that is gone and one that is new have the same input and result,
  * the step was renamed.
  *
  * A cause is told apart from what follows of it: a call whose definition or model is another, or that
  * gave something else for the same input though nothing inside it differs, is a cause, and so is one that
  * is gone or new by itself. A call with another input, one whose difference is inside it, and one that is
- * gone or new since that before it is, follow.
+ * gone or new since that before it is, follow; but if nothing differs before a call with another input, the
+ * workflow, or who started it, gave it something else, and it is a cause.
  */
 #ifndef AWF_DIFF_PAIRS_H
 #define AWF_DIFF_PAIRS_H
@@ -40,9 +42,11 @@ enum {
 	DIFF_ORDER = 1 << 7,       /* its place among the calls of its step */
 	DIFF_RETRIES = 1 << 8,     /* told, but no difference by itself */
 	DIFF_TIME = 1 << 9,        /* the same; only a difference of more than half is told */
-	DIFF_INSIDE = 1 << 10      /* calls inside it */
+	DIFF_INSIDE = 1 << 10,     /* calls inside it */
+	DIFF_ANSWERS = 1 << 11,    /* what a tool answered to the same call of it */
+	DIFF_FILES = 1 << 12       /* what a command wrote into a file */
 };
-#define DIFF_WHATS 11
+#define DIFF_WHATS 13
 extern const char *const diff_what_words[DIFF_WHATS + 1];
 #define DIFF_DETAILS (DIFF_RETRIES | DIFF_TIME)
 
@@ -51,6 +55,7 @@ struct diff_pair {
 	enum diff_kind kind;
 	unsigned what;
 	struct diff_pair *inside, *beside; /* the pairs of the calls inside, in their order */
+	struct diff_pair *like;        /* set by diff_summary_read(): the first pair that differs alike */
 };
 
 struct diff_counts { size_t kinds[DIFF_KINDS]; };
@@ -60,6 +65,10 @@ struct diff_counts { size_t kinds[DIFF_KINDS]; };
 struct diff_pair *diff_match(struct diff_side *a, struct diff_side *b, unsigned ignored, bool results);
 /* The call of the first run, or the one that the second alone has. */
 const struct diff_call *diff_pair_call(const struct diff_pair *pair);
+/* Whether a call that its side alone has is there since one before it is. */
+bool diff_call_follows(const struct diff_call *c);
+/* Whether a call that its side alone has is inside one whose model called other tools. */
+bool diff_call_is_called(const struct diff_call *c);
 /* Whether a person needs to know it first. */
 bool diff_pair_causes(const struct diff_pair *pair);
 

@@ -5,6 +5,7 @@
  */
 #include "diff/side.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "diff/filter.h"
 #include "diff/value.h"
 #include "io/path.h"
 #include "json/writer.h"
@@ -24,11 +26,11 @@
 /* What is known of a call, by its number. */
 struct noted {
 	struct diff_call call;
-	struct diff_file *files;
 	struct diff_tool *tools;
 	const struct model_call *from;  /* its result was taken over from this call; NULL */
 	struct diff_call *made;         /* its call in the tree; NULL: none yet */
 	const char *child_run_id;
+	struct uuid said;               /* key of what a model said last */
 };
 
 /* Reading one run. */
@@ -41,19 +43,26 @@ struct reading {
 	struct buffer whole;            /* a line with what is in its blobs */
 	struct uuid stdin_key, stdout_key;
 	char status[16];
-	bool masked;
+	bool masked, by_values;         /* by_values: digests are not compared */
+	struct event_place begin;       /* of the attempt */
+	struct diff_files files;        /* the workflow's */
 };
 
-bool
-diff_key_is(struct uuid key)
+const struct diff_file *
+diff_files_find(const struct diff_files *files, const char *path)
 {
-	return key.high != 0 || key.low != 0;
-}
+	const char *name = strrchr(path, '/');
 
-bool
-diff_keys_equal(struct uuid a, struct uuid b)
-{
-	return a.high == b.high && a.low == b.low;
+	for (size_t i = 0; i < files->count; i++)
+		if (strcmp(files->list[i].path, path) == 0)
+			return &files->list[i];
+	for (size_t i = 0; name != NULL && i < files->count; i++) {
+		const char *other = strrchr(files->list[i].path, '/');
+
+		if (other != NULL && strcmp(other, name) == 0)
+			return &files->list[i];
+	}
+	return NULL;
 }
 
 bool
@@ -78,6 +87,45 @@ diff_side_text(struct diff_side *s, struct span value)
 	return copy;
 }
 
+static struct uuid
+diff_text_key(struct span value)
+{
+	return span_type(value) == 's' ? bytes_key(value.at, value.len) : (struct uuid){ 0, 0 };
+}
+
+/* The digest of the blob that a member of the payload is in; absent if it is in none. */
+static struct span
+diff_event_blob(const struct event_view *event, const char *member)
+{
+	char *at = memory_format("/payload/%s", member);
+	struct span sha256 = SPAN_NONE;
+
+	for (struct span_walk ref = span_walk(event->refs); event->refs.at != NULL && span_next(&ref);)
+		if (span_is(span_member(ref.value, KEY_AT), at))
+			sha256 = span_member(ref.value, KEY_SHA256);
+	free(at);
+	return sha256;
+}
+
+static struct uuid
+diff_reading_key_unfiltered(const struct event_view *event, const char *member)
+{
+	const struct span blob = diff_event_blob(event, member);
+
+	return blob.at != NULL ? diff_text_key(blob) : diff_value_key(span_member(event->payload, member));
+}
+
+/* The key of a member of the payload, which may be in a blob that was not read. */
+static struct uuid
+diff_reading_key(const struct reading *r, const struct event_view *event, const char *member)
+{
+	const struct span value = span_member(event->payload, member);
+
+	if (event->refs.at != NULL && (value.at == NULL || span_type(value) == '0'))
+		return diff_text_key(diff_event_blob(event, member));
+	return diff_filter_add(r->side->filter, value);
+}
+
 static struct noted *
 diff_reading_note(struct reading *r, const struct model_call *call)
 {
@@ -96,37 +144,43 @@ diff_reading_note(struct reading *r, const struct model_call *call)
 	return r->noted[call->number];
 }
 
-static struct uuid
-diff_text_key(struct span value)
+/* The files of a list. */
+static struct diff_files
+diff_reading_files(const struct reading *r, struct span files)
 {
-	return span_type(value) == 's' ? bytes_key(value.at, value.len) : (struct uuid){ 0, 0 };
+	struct diff_file *list;
+	size_t room = 0, count = 0;
+
+	for (struct span_walk file = span_walk(files); span_type(files) == 'a' && span_next(&file);)
+		room++;
+	list = arena_zero(&r->side->memory, (room + 1) * sizeof *list);
+	for (struct span_walk file = span_walk(files); count < room && span_next(&file);)
+		list[count++] = (struct diff_file){ diff_side_text(r->side, span_member(file.value, KEY_PATH)),
+			r->by_values ? "" : diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
+	INVARIANT(count == room);
+	return (struct diff_files){ list, count };
 }
 
 static void
 diff_reading_start(struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
 {
-	struct span files = span_member(event->payload, KEY_FILES);
 	struct diff_call *c = &n->call;
-	size_t count = 0;
 
 	c->places.begin = place;
 	c->keys.input = diff_text_key(span_member(event->payload, KEY_INPUT_SHA256));
 	/* Digests of masked values differ in each run. */
-	if (r->masked)
+	if (r->by_values)
 		c->keys.input = diff_value_key(span_member(event->payload, KEY_INPUT));
 	else
 		c->keys.definition = diff_text_key(span_member(event->payload, KEY_DEFINITION_SHA256));
-	if (r->masked && !diff_key_is(c->keys.definition))
+	if (r->side->filter != NULL && span_type(span_member(event->payload, KEY_INPUT)) != '0' &&
+	    span_member(event->payload, KEY_INPUT).at != NULL) {
+		c->keys.input = diff_filter_add(r->side->filter, span_member(event->payload, KEY_INPUT));
+		c->filtered = true;
+	}
+	if (r->by_values && !diff_key_is(c->keys.definition))
 		c->keys.definition = diff_value_key(span_member(event->payload, KEY_BLOCKS));
-	for (struct span_walk file = span_walk(files); span_next(&file);)
-		count++;
-	n->files = arena_zero(&r->side->memory, (count + 1) * sizeof *n->files);
-	c->files = n->files;
-	for (struct span_walk file = span_walk(files); span_next(&file);)
-		n->files[c->file_count++] = (struct diff_file){
-			diff_side_text(r->side, span_member(file.value, KEY_PATH)),
-			diff_side_text(r->side, span_member(file.value, KEY_SHA256)) };
-	INVARIANT(c->file_count == count);
+	c->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
 }
 
 static void
@@ -140,9 +194,44 @@ diff_reading_end(struct reading *r, struct noted *n, const struct placed *placed
 	c->places.end = placed->place;
 	if (from.at != NULL)
 		n->from = model_call_of(&r->model, from);
-	c->keys.result = diff_value_key(span_member(event->payload, KEY_RESULT));
+	c->keys.result = diff_reading_key(r, event, KEY_RESULT);
+	c->changed = diff_reading_files(r, span_member(event->payload, KEY_CHANGED));
 	if (span_integer(span_member(event->payload, KEY_DURATION_MS), &ms))
 		c->own.ms = ms;
+}
+
+/* The text of a message. */
+static void
+diff_message_text(struct span blocks, struct buffer *out)
+{
+	for (struct span_walk block = span_walk(blocks); span_type(blocks) == 'a' && span_next(&block);) {
+		const struct span text = span_member(block.value, KEY_TEXT);
+
+		if (span_type(text) != 's')
+			continue;
+		buffer_text(out, out->len > 0 ? "\n" : "");
+		span_decode(text, out);
+	}
+}
+
+/* What a model said last is the result of a call that has no other, as those of sessions of other programs;
+ * and which model it was, if the call does not say it. */
+static void
+diff_reading_said(struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
+{
+	const struct span model = span_member(event->payload, KEY_MODEL);
+	struct buffer text = BUFFER_INIT, quoted = BUFFER_INIT;
+
+	diff_message_text(span_member(event->payload, KEY_BLOCKS), &text);
+	if (text.len > 0) {
+		json_quote(&quoted, text.data, text.len);
+		n->said = diff_filter_add(r->side->filter, span_of(quoted.data, quoted.len));
+		n->call.places.said = place;
+	}
+	if (span_type(model) == 's')
+		n->call.model = diff_side_text(r->side, model);
+	buffer_free(&text);
+	buffer_free(&quoted);
 }
 
 static void
@@ -160,8 +249,35 @@ diff_reading_tool(struct reading *r, struct noted *n, const struct event_view *e
 		c->tools = grown;
 	}
 	n->tools[c->tool_count++] = (struct diff_tool){
-		diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
-		diff_value_key(span_member(event->payload, KEY_INPUT)), place };
+		.name = diff_side_text(r->side, span_member(event->payload, KEY_NAME)),
+		.input = diff_reading_key(r, event, KEY_INPUT), .place = place,
+		.id = diff_text_key(span_member(event->payload, KEY_CALL_ID)) };
+}
+
+/* The result of the latest call of a tool with its id. */
+static void
+diff_reading_answered(const struct reading *r, struct noted *n, const struct event_view *event, struct event_place place)
+{
+	const struct uuid id = diff_text_key(span_member(event->payload, KEY_CALL_ID));
+
+	for (size_t i = n->call.tool_count; i-- > 0;)
+		if (diff_keys_equal(n->tools[i].id, id)) {
+			n->tools[i].answer = diff_reading_key(r, event, KEY_OUTPUT);
+			if (!diff_key_is(n->tools[i].answer))
+				n->tools[i].answer = diff_filter_add(r->side->filter,
+				    span_path(event->payload, KEY_ERROR, KEY_MESSAGE, NULL));
+			n->tools[i].answered = place;
+			return;
+		}
+}
+
+/* The key of two values. */
+static struct uuid
+diff_keys_join(struct uuid a, struct uuid b)
+{
+	const struct uuid both[2] = { a, b };
+
+	return diff_key_is(a) || diff_key_is(b) ? bytes_key((const char *)both, sizeof both) : a;
 }
 
 static void
@@ -199,10 +315,12 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 	char name[DIGEST_SIZE];
 	struct error ignored;
 
-	if (span_copy(sha256, name, sizeof name) && r->source->blobs != NULL &&
+	if (r->side->by_digests)
+		key = diff_text_key(sha256);
+	else if (span_copy(sha256, name, sizeof name) && r->source->blobs != NULL &&
 	    blob_read(r->source->blobs, name, &bytes, &ignored) == 0 && utf8_valid(bytes.data, bytes.len)) {
 		json_quote(&text, buffer_string(&bytes), bytes.len);
-		key = diff_value_key(span_of(text.data, text.len));
+		key = diff_filter_add(r->side->filter, span_of(text.data, text.len));
 	}
 	buffer_free(&bytes);
 	buffer_free(&text);
@@ -210,10 +328,13 @@ diff_reading_stdout(const struct reading *r, struct span sha256)
 }
 
 static void
-diff_reading_run(struct reading *r, const struct event_view *event)
+diff_reading_run(struct reading *r, const struct event_view *event, struct event_place place)
 {
 	if (event->type == EVENT_RUN_STARTED) {
 		r->masked = span_true(span_member(event->payload, KEY_MASKED));
+		r->by_values = r->masked || r->side->by_values;
+		r->begin = place;
+		r->files = diff_reading_files(r, span_member(event->payload, KEY_FILES));
 		r->stdin_key = r->stdout_key = (struct uuid){ 0, 0 };
 		*r->status = '\0';
 		return;
@@ -221,7 +342,7 @@ diff_reading_run(struct reading *r, const struct event_view *event)
 	span_copy(span_member(event->payload, KEY_STATUS), r->status, sizeof r->status);
 	r->stdin_key = diff_text_key(span_path(event->payload, KEY_STDIN, KEY_SHA256, NULL));
 	r->stdout_key = diff_reading_stdout(r, span_path(event->payload, KEY_STDOUT, KEY_SHA256, NULL));
-	if (r->masked)
+	if (r->by_values)
 		r->stdin_key = (struct uuid){ 0, 0 };
 }
 
@@ -230,18 +351,22 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 {
 	struct reading *r = context;
 	struct event_view inlined, *event = &inlined;
+	struct error ignored;
 	struct noted *n;
 
 	*event = *placed->event;
 	if (placed->event->type == EVENT_RUN_STARTED || placed->event->type == EVENT_RUN_COMPLETED)
-		diff_reading_run(r, placed->event);
+		diff_reading_run(r, placed->event, placed->place);
 	if (placed->call == NULL || placed->event->type == EVENT_TYPES)
 		return 0;
-	if (placed->event->refs.at != NULL && placed->line.at != NULL) {
+	(void)err;
+	if (placed->event->refs.at != NULL && placed->line.at != NULL && !r->side->by_digests) {
 		buffer_clear(&r->whole);
-		if (blob_inline(r->source->blobs, placed->line.at, placed->line.len, &r->whole, err) != 0 ||
-		    event_view(r->whole.data, r->whole.len, event) != 0)
-			return -1;
+		if (blob_inline(r->source->blobs, placed->line.at, placed->line.len, &r->whole, &ignored) != 0 ||
+		    event_view(r->whole.data, r->whole.len, event) != 0) {
+			r->side->lacks_blobs = true;
+			*event = *placed->event;
+		}
 	}
 	n = diff_reading_note(r, placed->call);
 	switch (placed->event->type) {
@@ -256,14 +381,20 @@ diff_reading_take(void *context, const struct placed *placed, struct error *err)
 	case EVENT_MESSAGE_USER:
 		if (n->call.places.asked.length == 0) {
 			n->call.places.asked = placed->place;
-			n->call.keys.prompt = diff_value_key(span_member(event->payload, KEY_SYSTEM_PROMPT));
+			n->call.keys.prompt = diff_reading_key(r, event, KEY_SYSTEM_PROMPT);
+			n->call.keys.settings = diff_keys_join(diff_value_key(span_member(event->payload, KEY_PARAMS)),
+			    diff_reading_key_unfiltered(event, KEY_TOOLS));
 		}
 		break;
 	case EVENT_MESSAGE_ASSISTANT:
 		diff_reading_answer(r, n, placed, event);
+		diff_reading_said(r, n, event, placed->place);
 		break;
 	case EVENT_TOOL_CALL:
 		diff_reading_tool(r, n, event, placed->place);
+		break;
+	case EVENT_TOOL_RESULT:
+		diff_reading_answered(r, n, event, placed->place);
 		break;
 	default:
 		break;
@@ -323,10 +454,12 @@ diff_reading_make(struct reading *r, struct diff_call *around, const struct mode
 	c->kind = arena_copy(&s->memory, call->step->kind, strlen(call->step->kind));
 	c->path = arena_copy(&s->memory, call->step->path, strlen(call->step->path));
 	c->id = arena_copy(&s->memory, call->id, strlen(call->id));
+	if (!diff_key_is(c->keys.result))
+		c->keys.result = source->said;
 	c->provider = call->step->provider != NULL ?
 	    arena_copy(&s->memory, call->step->provider, strlen(call->step->provider)) : "";
 	c->model = call->step->model != NULL ?
-	    arena_copy(&s->memory, call->step->model, strlen(call->step->model)) : "";
+	    arena_copy(&s->memory, call->step->model, strlen(call->step->model)) : c->model != NULL ? c->model : "";
 	c->state = call->state;
 	c->code = call->code;
 	c->own.retries += origin->rare->tries;
@@ -360,7 +493,7 @@ diff_reading_connect(struct reading *r, const char *directory, int depth, struct
 			    r->noted[before->number]->made != NULL)
 				n->made->before[n->made->before_count++] = r->noted[before->number]->made;
 		}
-		if (n->child_run_id == NULL || depth >= DEPTH_MOST)
+		if (n->child_run_id == NULL || r->side->alone || depth >= DEPTH_MOST)
 			continue;
 		path = memory_format("%s/%s.jsonl", directory, n->child_run_id);
 		if (access(path, R_OK) == 0)
@@ -370,13 +503,15 @@ diff_reading_connect(struct reading *r, const char *directory, int depth, struct
 	return failed;
 }
 
-static const struct diff_source *
+static struct diff_source *
 diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 {
 	struct diff_source *source = arena_zero(&s->memory, sizeof *source);
 
 	source->path = memory_text(path);
+	snprintf(source->run_id, sizeof source->run_id, "%s", run_id);
 	source->blobs = transcript_blobs(path, run_id);
+	source->filter = s->filter;
 	source->next = s->sources;
 	s->sources = source;
 	return source;
@@ -386,12 +521,14 @@ diff_side_add_source(struct diff_side *s, const char *path, const char *run_id)
 static int
 diff_reading_feed(struct reading *r, const char *path, const char *run_id, int depth, struct error *err)
 {
+	struct diff_source *source;
+	int64_t before;
 	struct summary summary;
 	int failed = summary_read_ends(&summary, path, err);
 
 	if (failed != 0)
 		return -1;
-	if (*summary.forked_from != '\0' && depth < DEPTH_MOST) {
+	if (*summary.forked_from != '\0' && !r->side->alone && depth < DEPTH_MOST) {
 		char *directory = path_directory(path);
 		char *original = memory_format("%s/%s.jsonl", directory, summary.forked_from);
 
@@ -402,9 +539,11 @@ diff_reading_feed(struct reading *r, const char *path, const char *run_id, int d
 	}
 	summary_free(&summary);
 	if (failed == 0) {
-		r->source = diff_side_add_source(r->side, path, run_id);
+		r->source = source = diff_side_add_source(r->side, path, run_id);
 		r->model.position = 0;
+		before = r->model.damaged;
 		failed = model_read_file(&r->model, path, err);
+		source->damaged = (int64_t)r->model.damaged - before;
 	}
 	return failed;
 }
@@ -430,6 +569,9 @@ diff_side_read_run(struct diff_side *s, struct diff_call *root, const char *path
 			root->name = r.model.name == NULL ? "" :
 			    arena_copy(&s->memory, r.model.name, strlen(r.model.name));
 			root->keys.result = r.stdout_key;
+			root->source = r.source;
+			root->places.begin = r.begin;
+			root->files = r.files;
 			root->own.ms = (r.model.last - r.model.started) / 1000;
 			memcpy(s->status, r.status, sizeof s->status);
 			s->masked = r.masked;
@@ -461,13 +603,16 @@ diff_figures_add(struct diff_figures *sum, const struct diff_call *c)
 }
 
 int
-diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument, struct error *err)
+diff_side_read(struct diff_side *s, const struct storage *storage, const char *argument,
+    const struct diff_reading_rules *rules, struct error *err)
 {
 	struct summary summary;
 	struct run_ref ref;
 	int failed;
 
-	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" } };
+	*s = (struct diff_side){ .root = { .name = "", .kind = "", .path = "", .id = "", .provider = "", .model = "" }, .alone = rules->alone, .by_values = rules->by_values,
+		.by_digests = rules->by_digests,
+		.filter = rules->filter };
 	if (cost_begin(&s->cost, err) != 0)
 		return -1;
 	if (storage_resolve(storage, argument, &ref, err) != 0)
@@ -489,6 +634,28 @@ diff_side_read(struct diff_side *s, const struct storage *storage, const char *a
 	return failed;
 }
 
+/* The keys of a call, and of those inside it, of what the filter made of their values. */
+static void
+diff_call_filter(const struct diff_filter *f, struct diff_call *c)
+{
+	if (c->filtered)
+		c->keys.input = diff_filter_key(f, c->keys.input);
+	c->keys.result = diff_filter_key(f, c->keys.result);
+	c->keys.prompt = diff_filter_key(f, c->keys.prompt);
+	for (size_t i = 0; i < c->tool_count; i++) {
+		c->tools[i].input = diff_filter_key(f, c->tools[i].input);
+		c->tools[i].answer = diff_filter_key(f, c->tools[i].answer);
+	}
+	for (struct diff_call *inside = c->first; inside != NULL; inside = inside->beside)
+		diff_call_filter(f, inside);
+}
+
+void
+diff_side_filter(struct diff_side *s)
+{
+	diff_call_filter(s->filter, &s->root);
+}
+
 void
 diff_side_free(struct diff_side *s)
 {
@@ -502,7 +669,24 @@ diff_side_free(struct diff_side *s)
 
 /* ---- values ---- */
 
-/* Calls `show` with the member of the payload at a place. */
+/* Appends what is shown of a value, after the filter. What that made of several state lines are the lines. */
+static void
+diff_call_show(const struct diff_call *c, struct span value, struct buffer *out)
+{
+	const struct diff_filter *filter = c->source->filter;
+	const struct span made = filter != NULL && value.at != NULL ? diff_filter_value(filter, value) : value;
+
+	if (made.at == value.at || span_type(made) != 'a' || !diff_value_is_lines(value)) {
+		diff_value_show(made, out);
+		return;
+	}
+	for (struct span_walk line = span_walk(made); span_next(&line);) {
+		span_plain(line.value, out);
+		buffer_byte(out, '\n');
+	}
+}
+
+/* Appends the member of the payload at a place. */
 static void
 diff_call_read(const struct diff_call *c, struct event_place place, const char *member, bool result,
     struct buffer *out)
@@ -512,14 +696,21 @@ diff_call_read(const struct diff_call *c, struct event_place place, const char *
 	struct error ignored;
 	struct span value;
 
-	if (place.length > 0 && event_load(c->source->path, place, &line, &ignored) == 0 &&
-	    blob_inline(c->source->blobs, line.data, line.len, &whole, &ignored) == 0 &&
-	    event_view(whole.data, whole.len, &event) == 0) {
+	if (place.length == 0 || event_load(c->source->path, place, &line, &ignored) != 0) {
+		buffer_free(&line);
+		return;
+	}
+	if (blob_inline(c->source->blobs, line.data, line.len, &whole, &ignored) != 0) {
+		if (event_view(line.data, line.len, &event) == 0 && diff_event_blob(&event, member).at != NULL) {
+			buffer_text(out, "not there: the blob ");
+			span_plain(diff_event_blob(&event, member), out);
+		}
+	} else if (event_view(whole.data, whole.len, &event) == 0) {
 		value = *member == '/' ? pointer_find(event.payload, member) : span_member(event.payload, member);
 		if (result)
-			diff_value_show(value, out);
-		else if (value.at != NULL)
-			span_plain(value, out);
+			diff_call_show(c, value, out);
+		else if (value.at != NULL && span_type(value) != '0')
+			span_plain(diff_filter_value(c->source->filter, value), out);
 	}
 	buffer_free(&line);
 	buffer_free(&whole);
@@ -534,5 +725,24 @@ diff_call_value(const struct diff_call *c, struct event_place place, const char 
 void
 diff_call_result(const struct diff_call *c, struct buffer *out)
 {
+	struct buffer blocks = BUFFER_INIT, text = BUFFER_INIT, quoted = BUFFER_INIT;
+
 	diff_call_read(c, c->places.end, KEY_RESULT, true, out);
+	if (out->len == 0 && c->places.said.length > 0) {
+		diff_call_read(c, c->places.said, KEY_BLOCKS, false, &blocks);
+		diff_message_text(span_of(buffer_string(&blocks), blocks.len), &text);
+		json_quote(&quoted, buffer_string(&text), text.len);
+		diff_call_show(c, span_of(quoted.data, quoted.len), out);
+	}
+	buffer_free(&blocks);
+	buffer_free(&text);
+	buffer_free(&quoted);
+}
+
+void
+diff_call_answer(const struct diff_call *c, const struct diff_tool *tool, struct buffer *out)
+{
+	diff_call_read(c, tool->answered, KEY_OUTPUT, true, out);
+	if (out->len == 0)
+		diff_call_read(c, tool->answered, "/error/message", true, out);
 }

@@ -141,6 +141,18 @@ diff_value_canonical(struct span value, struct buffer *out)
 	buffer_free(&text);
 }
 
+bool
+diff_key_is(struct uuid key)
+{
+	return key.high != 0 || key.low != 0;
+}
+
+bool
+diff_keys_equal(struct uuid a, struct uuid b)
+{
+	return a.high == b.high && a.low == b.low;
+}
+
 struct uuid
 diff_value_key(struct span value)
 {
@@ -154,6 +166,35 @@ diff_value_key(struct span value)
 	}
 	buffer_free(&bytes);
 	return key;
+}
+
+bool
+diff_value_is_lines(struct span value)
+{
+	struct buffer ignored = BUFFER_INIT;
+	const bool is = diff_value_lines(value, false, &ignored);
+
+	buffer_free(&ignored);
+	return is;
+}
+
+void
+diff_value_json(struct span value, struct buffer *out)
+{
+	struct buffer lines = BUFFER_INIT;
+	size_t count = 0;
+
+	if (!diff_value_lines(value, false, &lines)) {
+		diff_value_canonical(value, out);
+	} else {
+		for (size_t i = 0; i < lines.len; i++)
+			count += lines.data[i] == '\n';
+		buffer_text(out, count == 1 ? "" : "[");
+		for (size_t i = 0; i + 1 < lines.len; i++)
+			buffer_byte(out, lines.data[i] == '\n' ? ',' : lines.data[i]);
+		buffer_text(out, count == 1 ? "" : "]");
+	}
+	buffer_free(&lines);
 }
 
 void

@@ -84,6 +84,7 @@ struct import {
 	struct ingest ingest;
 	struct log_list logs;
 	size_t found;                  /* logs of the format */
+	size_t found_all;              /* and of all formats */
 	int64_t sessions, lines;       /* that were added to */
 	struct map left_out;           /* kind → count */
 	char **left_out_kinds;
@@ -206,6 +207,9 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 
 	if (import_look_at(path, &status) != 0)
 		return named ? error_errno(err, ERROR_USAGE, path, "unable to look at it") : 0;
+	/* A pipe would be waited for, and nothing tells whether it is what it was. */
+	if (named && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
+		return error_set(err, ERROR_USAGE, path, "neither a file nor a directory");
 	if (S_ISDIR(status.st_mode) ? import_is_tree(im, path) : named || (S_ISREG(status.st_mode) && import_is_log(im, path)))
 		import_add_log(im, path, &status);
 	if (!S_ISDIR(status.st_mode) || import_is_tree(im, path))
@@ -574,6 +578,7 @@ import_format(struct import *im, const char *format, bool report, struct error *
 	im->sessions = im->lines = 0;
 	failed = import_find_logs(im, err);
 	im->found = im->logs.count;
+	im->found_all += im->found;
 	if (failed == 0 && (!im->automatic || im->found > 0)) {
 		failed = import_find_format(im, err);
 		if (failed == 0)
@@ -595,6 +600,14 @@ import_format(struct import *im, const char *format, bool report, struct error *
 	return failed;
 }
 
+/* Says that there is nothing to import: the user may have meant another place. */
+static void
+import_report_none(const struct import *im)
+{
+	message_print(PROGRAM, "no log was found%s%s", im->since != 0 ? " that has changed since then" : "",
+	    im->arguments == NULL ? " in the home directory: awf-import FILE or DIR takes others" : "");
+}
+
 static int
 import_run(struct import *im, struct error *err)
 {
@@ -610,6 +623,8 @@ import_run(struct import *im, struct error *err)
 			failed = import_format(im, told, first, err);
 		for (size_t i = 0; failed == 0 && told == NULL && i < KNOWN_FORMATS; i++)
 			failed = import_format(im, known_formats[i].name, first, err);
+		if (failed == 0 && first && !im->quiet && im->automatic && im->found_all == 0)
+			import_report_none(im);
 	}
 	return failed;
 }

@@ -4,6 +4,7 @@
  */
 #include "serve/routes.h"
 
+#include "serve/compare.h"
 #include "serve/decisions.h"
 #include "serve/hooks.h"
 #include "serve/ingest.h"
@@ -20,6 +21,7 @@
 const struct route routes[] = {
 	{ "GET", "", 0, 0, NULL, "", answer_www, NULL },
 	{ "GET", "runs/*", 0, 0, NULL, "", answer_www, NULL },
+	{ "GET", "compare/*/*", 0, 0, NULL, "", answer_www, NULL },
 	{ "GET", "www/*", 0, 0, NULL, "", answer_www, NULL },
 	{ "GET", "healthz", 0, 0, NULL, "", answer_health, NULL },
 	{ "GET", "metrics", MAY_READ, 0, NULL, "", answer_metrics, NULL },
@@ -36,6 +38,7 @@ const struct route routes[] = {
 	    "afterSeq type path as follow live ", answer_event_stream, NULL },
 	{ "GET", "api/runs/*/events/*", MAY_READ | MAY_OWN, 0, NULL, "", answer_event, NULL },
 	{ "GET", "api/runs/*/blobs/*", MAY_READ | MAY_OWN, 0, NULL, "", answer_blob, NULL },
+	{ "GET", "api/compare", MAY_READ | MAY_OWN, 0, NULL, "a b ", answer_compare, NULL },
 	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision, NULL },
 	{ "GET", "api/runs/*/input", MAY_READ | MAY_OWN, 0, NULL, "", answer_input, NULL },
 	{ "GET", "api/runs/*/output", MAY_READ | MAY_OWN, 0, NULL, "wait partial ", answer_output,

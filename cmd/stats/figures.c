@@ -203,6 +203,9 @@ figures_add_run(struct figures *f, const char *path, int64_t since, struct error
 	m.watch = figures_take_event;
 	m.context = &r;
 	failed = model_read_file(&m, path, err);
+	if (failed == 0 && m.damaged > 0)
+		failed = error_set(err, ERROR_SYSTEM, path, "%" PRId64 " line%s damaged, and not counted (see awf-verify)",
+		    m.damaged, m.damaged == 1 ? " is" : "s are");
 	model_free(&m);
 	return failed;
 }

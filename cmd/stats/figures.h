@@ -38,7 +38,7 @@ struct figures {
 
 /* figures_free() is called either way. */
 int figures_begin(struct figures *f, enum figures_by by, struct error *err);
-/* Adds what the transcript at path has since a time, µs since 1970. */
+/* Adds what the transcript at path has since a time, µs since 1970. -1 with *err: not all of it could be read. */
 int figures_add_run(struct figures *f, const char *path, int64_t since, struct error *err);
 /* Sorts the rows: what has cost most first, then what ran most. */
 void figures_sort(struct figures *f);

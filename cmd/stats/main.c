@@ -42,7 +42,7 @@ stats_read_runs(const struct request *r, const struct storage *storage, struct f
 		char *path = storage_transcript(storage, entries[i].run_id);
 		struct error unreadable;
 
-		/* One that is damaged or was removed meanwhile is left out, and told. */
+		/* One that was removed meanwhile, and what is damaged of one, is left out, and told. */
 		if (figures_add_run(f, path, r->since, &unreadable) != 0)
 			program_fail(PROGRAM, &unreadable);
 		free(path);

@@ -1,5 +1,7 @@
-// Begins: who is it, and which view is it. /runs/RUN is a run, everything else the list of runs.
+// Begins: who is it, and which view is it. /runs/RUN is a run, /compare/A/B what differs between two,
+// everything else the list of runs.
 import { logIn, logOut, rights } from "/www/api.js";
+import { showComparison } from "/www/compare.js";
 import { byId, h, say } from "/www/dom.js";
 import { nextTheme, showKeys, showTheme } from "/www/keys.js";
 import { showRun } from "/www/run.js";
@@ -50,8 +52,11 @@ async function begin() {
 	}
 	showLogout();
 	const run = location.pathname.match(/^\/runs\/([^/]+)$/);
+	const two = location.pathname.match(/^\/compare\/([^/]+)\/([^/]+)$/);
 	if (run)
 		await showRun(main, decodeURIComponent(run[1]), may);
+	else if (two)
+		await showComparison(main, decodeURIComponent(two[1]), decodeURIComponent(two[2]));
 	else
 		await showRuns(main);
 }

@@ -3,6 +3,7 @@
 // stream does, too; a further attempt, or a decision, is seen by asking now and then.
 import { get, post, runPath } from "/www/api.js";
 import { forgetOpened } from "/www/blocks.js";
+import { compareWith } from "/www/compare.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { isError } from "/www/event.js";
@@ -437,7 +438,7 @@ function build(main, may) {
 	    h("div", { class: "head" }, h("div", { class: "title" }, parts.name, h("code", { class: "note" }, info.run_id.slice(0, 8)),
 	        parts.state, parts.started,
 	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
-	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, parts.stop),
+	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, compareWith(info), parts.stop),
 	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
 	    parts.waits, parts.outcome,
 	    h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab),

@@ -327,7 +327,7 @@ const scenarios = {
 						return closed.length;
 					});
 				await page.waitForTimeout(50);
-				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell), img:not([src^="blob:"]),
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell, .compare-with form), img:not([src^="blob:"]),
 					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
 				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
 			});
@@ -826,6 +826,60 @@ const scenarios = {
 
 	// What axe finds, in light and dark, from narrow to wide: of each view, with all that can be opened
 	// open, of the keys, the question before a stop, and the login.
+	// Two runs: what made a difference is open, the rest counted and folded; from there to both; and from a
+	// run to what it may be compared with.
+	async compare(before, after, fork) {
+		await logIn();
+		await openRun(after);
+		await page.click(".compare-with > summary");
+		await until("the last success", () => page.isVisible(".compare-with li a"));
+		assert.match(await page.textContent(".compare-with li"), /^the last success, /);
+		await page.click(".compare-with li a");
+		await page.waitForSelector(".pair");
+		assert.match(new URL(page.url()).pathname, /^\/compare\/[0-9a-f-]{36}\/[0-9a-f-]{36}$/);
+		const open = () => page.$$eval(".pair[open] > summary", (all) => all.map((each) => each.textContent));
+		assert.deepEqual(await open(), ["!changed up (3 calls)", "!changed say", "+new extra"]);
+		assert.match(await page.textContent("h2"), /^1 the same, 4 changed, 4 follow, 1 new$|^4 changed, 4 follow, 1 new, 1 the same$/);
+		// Words, lines, and what markup there is in them stays text.
+		const say = page.locator(".pair.changed", { has: page.locator("strong", { hasText: /^say$/ }) });
+		assert.equal(await say.locator(".words del").first().textContent(), "brown ");
+		assert.equal(await say.locator(".words ins").first().textContent(), "<b>red</b> ");
+		assert.equal(await page.$("main b, main img"), null);
+		// What follows is folded, and made when it is opened.
+		const low = page.locator(".pair.follows", { hasText: "low" });
+		assert.equal(await low.locator("li").count(), 0);
+		await low.locator("summary").first().click();
+		await until("what follows", async () => await low.locator("li").count() === 3);
+		assert.match(await low.locator(".diff").first().textContent(), /removed: -.*added: \+/s);
+		// Keys go from cause to cause.
+		await page.keyboard.press("j");
+		await page.keyboard.press("j");
+		assert.equal(await page.evaluate(() => document.activeElement.textContent), "!changed say");
+		// To the call in each of the runs.
+		await page.click(".pair.changed .links a:nth-of-type(2)");
+		await page.waitForSelector("article.event");
+		assert.match(await page.textContent(".conversation h2"), /^up:0:0$/);
+		// A run by its name, and a fork.
+		await openRun(before);
+		await page.click(".compare-with > summary");
+		await page.fill(".compare-with input", "none-such");
+		await page.press(".compare-with input", "Enter");
+		await until("there is none", async () => await page.textContent(".compare-with .problem") === "there is no such run");
+		await page.fill(".compare-with input", before);
+		await page.press(".compare-with input", "Enter");
+		await until("nothing differs", async () => (await page.textContent("h2").catch(() => "")) === "Nothing differs.");
+		assert.doesNotMatch(await page.textContent("main"), /null|undefined/);
+		await openRun(fork);
+		await page.click(".compare-with > summary");
+		await page.click("text=the run that it is a fork of");
+		await page.waitForSelector(".pair");
+		assert.match(await page.textContent("main"), /The second is a fork of the first/);
+		await page.click("text=The other way round");
+		await until("the other way round", async () => /The first is a fork of the second/.test(await page.textContent("main")));
+		await page.goto(`${url}/compare/${before.replace("@", "%40")}/none-such`);
+		await until("there is none", async () => await page.textContent(".problem") === "there is no such run");
+	},
+
 	async axe(rich, ...runs) {
 		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 		const found = [];
@@ -858,8 +912,16 @@ const scenarios = {
 					await page.keyboard.press("?");
 					await look("keys");
 				}
+				if (width !== 2560) {
+					await page.goto("about:blank");
+					await page.goto(`${url}/compare/${runs[0]}/${runs[1]}`);
+					await page.waitForSelector(".pair");
+					await page.evaluate(() => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+					await look("compare");
+				}
 				for (const run of width === 2560 ? [] : runs) {
 					await visit("/runs/" + run);
+					await page.click(".compare-with > summary");
 					await look(run);
 				}
 				// The times on the axis are read whole, also once the window has become narrower.

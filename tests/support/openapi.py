@@ -169,6 +169,9 @@ class Server:
 def auto(server, samples):
     for method, template, operation in server.document.operations():
         path = re.sub(r"\{([^}]*)\}", lambda found: samples[found.group(1)], template)
+        needed = [each["name"] for each in operation.get("parameters", ())
+                  if each.get("in") == "query" and each.get("required")]
+        path += "".join("%s%s=%s" % ("&" if i else "?", name, samples["run"]) for i, name in enumerate(needed))
         statuses = operation["responses"]
         security = operation["security"]
         role = security[0]["token"][0] if security else None
@@ -179,7 +182,7 @@ def auto(server, samples):
             if "304" in statuses and answer:
                 server.ask(304, method, path, role, body, {"If-None-Match": answer.getheader("ETag")})
         if "400" in statuses:
-            server.ask(400, method, path + "?unknown=1", role, body)
+            server.ask(400, method, path + ("&" if needed else "?") + "unknown=1", role, body)
         if "401" in statuses and role:
             server.ask(401, method, path, None, body)
         if "403" in statuses and role:

@@ -286,3 +286,23 @@ rollout() {
 	wait "$follower" || true
 	sound
 }
+
+@test "what is no log is refused, and not waited for; that there is none is said" {
+	mkfifo pipe.jsonl
+	run -1 timeout 20 awf-import pipe.jsonl
+	same "$output" 'awf-import: pipe.jsonl: neither a file nor a directory'
+	run -1 timeout 20 awf-import /dev/zero
+	same "$output" 'awf-import: /dev/zero: neither a file nor a directory'
+	# In a directory it is passed over.
+	first >"$LOG"
+	mkfifo "${LOG%/*}/pipe.jsonl"
+	run -0 timeout 20 awf-import
+	[[ $output == 'awf-import: '*' lines of 1 session of claude'* ]]
+	mkdir nothing
+	run -0 awf-import nothing
+	same "$output" 'awf-import: no log was found'
+	run -0 awf-import --since 2100-01-01
+	same "$output" 'awf-import: no log was found that has changed since then in the home directory: awf-import FILE or DIR takes others'
+	run -0 awf-import -q nothing
+	same "$output" ''
+}

@@ -52,7 +52,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	touch busy
 	(while [ -e busy ]; do awf-run -n --name new -c 'awf-step -n -q a -- true'; sleep 0.4; done) >/dev/null 2>&1 3>&- &
 	busy=$!
-	hold auto "{\"run\": \"$run_id\", \"seq\": \"1\", \"sha256\": \"$sha256\", \"file\": \"page.js\", \"several\": \"aaaa\",
+	hold auto "{\"run\": \"$run_id\", \"seq\": \"1\", \"sha256\": \"$sha256\", \"file\": \"page.js\", \"several\": \"aaaa\", \"other\": \"@brief\",
 		\"name\": \"deploy\"}"
 	last=$(ask /api/runs/@demo/events/stream | messages | tail -n 2 | sed -n '1s/.* //p')
 	rm busy
@@ -73,6 +73,12 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		202 GET '/api/runs/@ask/output?wait=0' as=read
 		200 GET '/api/runs?limit=2&status=failed&name=b*' as=read
 		200 GET '/api/runs?children=1&since=1h' as=decide
+		200 GET '/api/compare?a=@brief&b=@bad' as=read
+		200 GET '/api/compare?a=@again&b=@ask' as=decide
+		400 GET '/api/compare?a=@brief' as=read
+		404 GET '/api/compare?a=@brief&b=@none' as=read
+		409 GET '/api/compare?a=aaaa&b=@brief' as=read
+		200 GET /compare/@brief/@bad
 		200 GET /api/runs/@brief as=read
 		200 GET /api/runs/@bad as=read
 		200 GET /api/runs/@ask as=read

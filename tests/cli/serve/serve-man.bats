@@ -87,6 +87,7 @@ release 7 success ci'
 	done <<-'END'
 		get /|<title>|$URL/
 		get /runs/{run}|<title>|$URL/runs/@flow
+		get /compare/{run}/{other}|<title>|$URL/compare/@flow/@big
 		get /www/{file}|^export|$URL/www/dom.js
 		get /healthz|^ok$|$URL/healthz
 		get /metrics|^awf_runs\{|-H "$read" $URL/metrics
@@ -101,6 +102,7 @@ release 7 success ci'
 		get /api/runs/{run}/blobs/{sha256}|^"x+$|-H "$read" $api/runs/@big/blobs/$blob | head -c 100
 		get /api/runs/{run}/input|^draft$|-H "$read" $api/runs/@flow/input
 		get /api/runs/{run}/output|^piped$|-H "$read" "$api/runs/@piped/output?wait=5s"
+		get /api/compare|"differ":true|-H "$read" "$api/compare?a=@flow&b=@big"
 		get /workflows/{run}/events|"workflow_id"|-H "$read" "$URL/workflows/@flow/events?offset=1"
 		post /api/runs/{run}/decisions|"approved"|-H "$decide" -H "$json" -d '{"decision": "approve", "call": "check"}' $api/runs/@flow/decisions
 		put /api/runs/{run}/blobs/{sha256}|^|-H "$ingest" -d hello -X PUT $api/runs/0f1e2d3c-0000-4000-8000-000000000001/blobs/$sent

@@ -360,6 +360,23 @@ long() {
 	drive calls "$LONG" 140000 16 >&3
 }
 
+@test "two runs compared: causes open, the rest folded, links to both; and what a run is compared with" {
+	cat >f <<-'END'
+		#!/bin/sh
+		awf-step -i lines up -- sh -c 'sed s/a/A/' | awf-step low -- tr A-Z a-z | awf-step -s n -q -- wc -c
+		awf-step -n say -q -- echo 'The quick brown fox'
+		awf-step -n rest -q -- seq 3
+	END
+	sed -e "s/A/AB/" -e 's/brown/<b>red<\/b>/' f >g
+	echo 'awf-step -n extra -q -- echo "<img src=x onerror=window.bad=1>"' >>g
+	chmod +x f g
+	printf '%s\n' a1 a2 a3 | awf-run --id-file before --name demo ./f
+	printf '%s\n' a1 a2 a3 | awf-run --id-file after --name demo ./g
+	awf-run --id-file fork --fork "$(cat after)" --at say </dev/null
+	serve
+	drive compare "$(cat before)" "$(cat after)" "$(cat fork)"
+}
+
 @test "axe finds nothing, in light and dark, wide and narrow" {
 	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	awf-run -n --name broken -c 'awf-step -n a -q -- sh -c "echo why >&2; false"' || true

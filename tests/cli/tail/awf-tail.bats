@@ -839,4 +839,9 @@ shows() {
 	same "$(awf stats --json | wc -l)" 2
 	run -1 awf-tail --stats -f
 	[[ $output == *'--stats: not with -f' ]]
+	# A run whose lines are damaged is counted without them, and that is said.
+	sed -i '3s/.*/garbage/' "$(transcript)"
+	run -0 --separate-stderr awf stats --by step --json
+	same "$(jq -c 'select(.step == "good a").count' <<<"$output")" 3
+	same "$stderr" "awf-stats: $(transcript): 1 line is damaged, and not counted (see awf-verify)"
 }

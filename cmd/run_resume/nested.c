@@ -286,6 +286,19 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	return 0;
 }
 
+static struct input_digests
+read_digests(struct span given)
+{
+	struct input_digests digests = { .bytes = 0 };
+	long long bytes = 0;
+
+	span_copy(span_member(given, KEY_SHA256), digests.sha256, sizeof digests.sha256);
+	span_copy(span_member(given, KEY_DATA_SHA256), digests.data_sha256, sizeof digests.data_sha256);
+	span_integer(span_member(given, KEY_BYTES), &bytes);
+	digests.bytes = bytes;
+	return digests;
+}
+
 /* In a replay: uses the recorded end if the input is the same. */
 static int
 nested_replay_result(struct nested *n, struct child *c, int *input, struct error *err)
@@ -334,13 +347,11 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 		n->end.compared_with = n->compared_with;
 	if (span_copy(span_member(link, KEY_EVENT_ID), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
-	if (span_copy(span_member(given, KEY_SHA256), n->given.sha256, sizeof n->given.sha256))
-		n->end.stdin_sha256 = n->given.sha256;
-	if (span_copy(span_member(given, KEY_DATA_SHA256), n->given.data_sha256, sizeof n->given.data_sha256))
-		n->end.stdin_data_sha256 = n->given.data_sha256;
-	number = 0;
-	span_integer(span_member(given, KEY_BYTES), &number);
-	n->end.stdin_bytes = number;
+	n->given = read_digests(given);
+	n->given_early = read_digests(span_member(r->started.view.payload, KEY_STDIN));
+	n->end.stdin_sha256 = n->given.sha256[0] != '\0' ? n->given.sha256 : NULL;
+	n->end.stdin_data_sha256 = n->given.data_sha256[0] != '\0' ? n->given.data_sha256 : NULL;
+	n->end.stdin_bytes = n->given.bytes;
 	number = 0;
 	span_integer(span_member(payload, KEY_STDOUT_BYTES), &number);
 	n->end.stdout_bytes = number;

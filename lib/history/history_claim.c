@@ -819,6 +819,7 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 {
 	const char *call = history_text(h, record->call);
 	const bool child_anew = record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO;
+	const bool of_another = child_anew && history_answer_is_of_another(h, record, guard, query);
 	int status;
 
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
@@ -830,12 +831,13 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
 	}
-	/* Another run is started in its place, unless that was said of a call that has asked about it. */
-	if (child_anew && !history_answer_is_of_another(h, record, guard, query))
+	/* Another run is started in its place, unless that was said of a call that has asked about it. One of which
+	 * nothing was kept is replaced by that. */
+	if (child_anew && !of_another && !history_kept_nothing(h, record))
 		return 0;
 	status = history_fill_recalled(h, record, r, err);
 	r->fit = fit;
-	if (child_anew)
+	if (of_another)
 		r->decided = RECALL_UNDECIDED;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
@@ -857,6 +859,21 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 	return -1;
 }
 
+/* Nobody knows what the child run of a record was given, so the record may be this call's: unless the user has said
+ * that the call is another one, or has been asked about this record by another call, or by this one about another. */
+static bool
+is_of_another_asker(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct index_record *record, const struct recall_query *query)
+{
+	const struct index_question *question = history_find_question(h, guard, query);
+
+	if (question != NULL && strcmp(question->root, record->root) != 0)
+		return true;
+	if (question == NULL && history_was_asked_about(h, record))
+		return true;
+	return record->decided == RECALL_UNDECIDED && history_is_new(h, key, guard, query, question);
+}
+
 static int
 find_claim(struct history *h, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -876,10 +893,8 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 	} while (same.record != NULL && !(same.alike && !history_is_decided(h, same.record, guard, query)) &&
 	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
-	/* Its input is not known, and the user has said that the call is another one. */
 	if (record != NULL && record->child && query->given && same.fit <= 0 && h->head->mode == RECALL_RESUME &&
-	    record->decided == RECALL_UNDECIDED && history_kept_nothing(h, record) &&
-	    history_is_new(h, key, guard, query, history_find_question(h, guard, query))) {
+	    history_kept_nothing(h, record) && is_of_another_asker(h, key, guard, record, query)) {
 		atomic_store(&record->mark, MARK_FREE);
 		record = NULL;
 	}

@@ -433,6 +433,36 @@ IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(dat
 	done
 }
 
+@test "child runs without a transcript that were killed, and come in another order: what each asks is answered for it" {
+	local feed answers
+	printf '%s\n' '#!/bin/sh' 'read x' '[ ! -e calm ] || exec sh -c "echo $x >>ledger"' '[ $x = c ] || echo $x >>ledger' \
+		'[ $x = a ] || { kill -9 "$(cut -d" " -f1 "$AWF_STORAGE/runs/$AWF_RUN_ID/lock")"; sleep 9; }' >once
+	chmod +x once
+	# What was there at the start is known later, what came after it is not.
+	patient
+	for feed in '<$x' '< <(until [ -e begun ] || [ -e calm ]; do sleep 0.01; done; echo $x)'; do
+		rm -f ledger open calm
+		for x in a b c; do echo "$x" >"$x"; done
+		flow "for x in \$(cat order); do rm -f begun; awf-run --no-transcript -c ': >begun; awf-step -q --effects external push -- ./once' $feed; done"
+		echo a b c >order
+		run awf-run -n --id-file id --shell /bin/bash ./flow.awf
+		ledger a b
+		: >calm
+		echo c b a >order
+		run --separate-stderr awf-run --resume "$(cat id)"
+		[[ $stderr == *': given "c": '*': given "b": '*'--skip pipeline:1:0'* ]]
+		answers='--skip pipeline:1:0 --redo pipeline:2:0'
+		[ "$feed" = '<$x' ] || answers='--skip pipeline:1:0 --new pipeline'
+		echo b c a >order
+		# shellcheck disable=SC2086
+		resume 3 $answers
+		ledger a b c
+		: >open
+		resume 0
+		ledger a b c
+	done
+}
+
 @test "a long reason leaves room for the answers" {
 	local names
 	names=$(printf 'VARIABLE_WITH_A_LONG_NAME_%d=1 ' {1..30})

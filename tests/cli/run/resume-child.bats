@@ -354,7 +354,7 @@ a"
 		run -3 awf-run -n --id-file id flow.awf
 		sed -i 's/a b c/N b c/' flow.awf
 		run -3 --separate-stderr awf-run --resume "$(<id)"
-		[[ $stderr == *'kid:0:0: its standard input is another'* ]]
+		[[ $stderr == *'kid:0:0: given "N": its standard input is another'* ]]
 		run -3 --separate-stderr awf-run --resume "$(<id)" --$answer kid:0:0
 		: >open
 		run -0 --separate-stderr awf-run --resume "$(<id)"

@@ -241,6 +241,8 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	bool there = transcript_begun(path), same = false;
 
 	free(path);
+	if (r->beside)
+		return nested_take_as_done(n, c, input, err);
 	/* Its parent died before it was made, or it could not be, or it waited before it had changed
 	 * anything: of others that ended the call's end names that of the run. Of one without a
 	 * transcript that did not end nothing tells whether it came to be. */
@@ -424,7 +426,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	n->recalls = found == 1;
 	if (!n->recalls)
 		return found == -1 ? -1 : 0;
-	if (n->recall.mode == RECALL_RESUME)
+	if (n->recall.mode == RECALL_RESUME && !n->recalled.beside)
 		n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
 	if (!event_copy_id(n->recalled.started.view.child_run_id, n->run_id))
 		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");

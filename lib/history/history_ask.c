@@ -166,7 +166,8 @@ history_refuse_asked_again(struct history *h, const struct index_record *record,
 	const char *path = query->path != NULL ? query->path : query->name;
 
 	error_set(err, ERROR_WAITING, query->name, "has asked whether it is %s%s, which another call has taken over: "
-	    "to make this one as well, resume with --new %s%s", history_prefix(h), call, history_steps(h), path);
+	    "to make this one as well, resume with --new %s%s, to take it as done, too, with --skip %s%s",
+	    history_prefix(h), call, history_steps(h), path, history_steps(h), path);
 	memcpy(r->compared, record->root, ID_SIZE);
 	return -1;
 }

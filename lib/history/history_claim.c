@@ -263,6 +263,25 @@ find_asked(struct history *h, const unsigned char *guard, const struct recall_qu
 	return record == NULL || (record->child && record->decided == RECALL_REDO) ? NULL : &h->records[record - h->records];
 }
 
+/* Another call has taken over the record that this one has asked about. If the user wants the calls of the step taken as
+ * done, this one is, and claims nothing; else the user is asked. */
+static int
+claim_beside(struct history *h, struct index_record *record, const struct recall_query *query, struct recalled *r,
+    struct error *err)
+{
+	int status;
+
+	if (!record->step_skipped || record->decided != RECALL_SKIP)
+		return history_refuse_asked_again(h, record, query, r, err);
+	r->shared = r->beside = true;
+	status = history_fill_recalled(h, record, r, err);
+	if (status == 1) {
+		decide_anyhow(record, r);
+		r->decided = RECALL_SKIP;
+	}
+	return status;
+}
+
 /* Handles a call with another input or definition. If the record's command made other calls and
  * changed nothing itself, as with a group, those calls are compared one by one. */
 static int
@@ -280,7 +299,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		if (record == NULL && h->head->mode == RECALL_RESUME) {
 			record = find_asked(h, guard, query);
 			if (record != NULL && !history_unused_by_any(record))
-				return history_refuse_asked_again(h, record, query, r, err);
+				return claim_beside(h, record, query, r, err);
 		}
 		if (record == NULL) {
 			note_anew(h, key, query);
@@ -453,7 +472,7 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 	    !history_free(record));
 	call = history_text(h, record->call);
 	if (!history_unused_by_any(record))
-		return history_refuse_asked_again(h, record, query, r, err);
+		return claim_beside(h, record, query, r, err);
 	if (!history_is_decided(h, record, guard, query)) {
 		history_add_answers(h, record, history_prefix(h), call, query, "to do it again, or to take it as done, ", &answers);
 		error_set(err, ERROR_WAITING, query->name, "may have been done before, in the child run %s, which has no "
@@ -739,11 +758,12 @@ claim_answered(struct history *h, const unsigned char *key, const unsigned char 
 		status = history_fill_recalled(h, record, r, err);
 		return status == 1 ? use_decided(record, r) : status;
 	}
-	if (q->took_over || history_is_new(h, key, guard, query, q) || history_is_decided(h, record, guard, query) ||
-	    memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+	if (q->took_over || history_is_new(h, key, guard, query, q) || memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return 0;
+	if (history_is_decided(h, record, guard, query))
+		return record->step_skipped && !history_unused_by_any(record) ? claim_beside(h, record, query, r, err) : 0;
 	return history_unused_by_any(record) ? history_refuse_changed(h, record, query, r, err) :
-	    history_refuse_asked_again(h, record, query, r, err);
+	    claim_beside(h, record, query, r, err);
 }
 
 /* The name of the call is new, and its words are those of another's record but for a time or an id: the user decides. */

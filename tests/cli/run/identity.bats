@@ -1070,9 +1070,31 @@ X
 	: >open
 	resume 75
 	resume 75 --skip push:0:0 --skip push:1:0
-	[[ $stderr == *'push: has asked whether it is push:1:0, which another call has taken over: to make this one as well, resume with --new push'* ]]
+	[[ $stderr == *'push: has asked whether it is push:1:0, which another call has taken over: to make this one as well, resume with --new push, to take it as done, too, with --skip push'* ]]
 	ledger a b c d
+	cp -r "$AWF_STORAGE" other
 	resume 0 --new push
+	ledger a b b c d d
+	rm -r "$AWF_STORAGE" ledger && mv other "$AWF_STORAGE"
+	resume 0 --skip push
+	[ ! -e ledger ]
+	awf-replay -q
+
+	# So do child runs; and what was said once is not asked again.
+	printf '%s\n' 'for i; do' "$PUSH 'echo \$1 >>ledger' - \$i; done" >kid.awf
+	for option in '' --no-transcript; do
+		rm -f ledger open
+		flow "printf '%s\\n' a b c d | xargs -n2 awf-run $option -n ./kid.awf"
+		start 3
+		sed -i 's/-n2/-n1/' flow.awf
+		resume 3
+		resume 3 --skip kid:0:0 --skip kid:1:0
+		[[ $stderr == *'kid: has asked whether it is kid:1:0, which another call has taken over: '*' --skip kid'* ]]
+		resume 3 --skip kid
+		: >open
+		resume 0
+		ledger a b c d
+	done
 }
 
 @test "what a loop has left in a variable tells no calls of other steps apart" {

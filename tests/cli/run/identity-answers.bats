@@ -208,7 +208,9 @@ answer() {
 			same "$(printed --skip | grep -c .)" 3
 			if [ "$kind" != items ]; then
 				# shellcheck disable=SC2046
-				resume 75 $(printed --skip)
+				[[ $stderr == *"--skip $asked"* ]]
+		# shellcheck disable=SC2046
+		resume 75 $(printed --skip)
 				ledger a b c
 			fi
 			answer
@@ -461,6 +463,55 @@ IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(dat
 		resume 0
 		ledger a b c
 	done
+}
+
+@test "an answer that is given again is none for another call in doubt that has the name now" {
+	printf '%s\n' '#!/bin/sh' '[ -e "no.$1" ] || echo $1 >>ledger' '[ -e calm ] || kill -9 $$' >once
+	chmod +x once
+	flow 'for x in $(cat order); do awf-step -n -q --effects external push -- ./once $x; done'
+	echo a b c >order
+	touch no.b no.c
+	start 3
+	ledger a
+	rm no.c
+	echo a c b >order
+	resume 3 --skip push:0:0 --redo push:1:0 --redo push:2:0
+	ledger a c
+	# As a shell has it in its history: b is push:2:0 now, and c is push:1:0.
+	rm no.b
+	: >calm
+	resume 75 --skip push:0:0 --redo push:1:0 --redo push:2:0
+	ledger a c
+	[[ $stderr == *'push:1:0@2: ./once c, '*'--skip push:1:0@2'* ]]
+	: >open
+	resume 0 --skip push:1:0@2 --redo push:2:0@2
+	ledger a b c
+}
+
+@test "answers about what an attempt has not come to are told, so that questions come to an end" {
+	printf '%s\n' '#!/bin/sh' 'echo $1 >>ledger' '[ -e calm ] || [ $1 != b ] || kill -9 $$' >once
+	chmod +x once
+	echo "$PUSH './once \$1' - \$1" >kid.awf
+	flow 'set -e' 'for x in a b c; do awf-run -n ./kid.awf $x; done'
+	start 3
+	: >calm
+	: >open
+	sed -i 's/kid.awf $x/kid.awf $x more/' flow.awf
+	sed -i 's/- $1/- $1 $2/' kid.awf
+	resume 75
+	resume 75 --skip kid:1:0/push:0:0
+	[[ $stderr == *'kid:0:0: its definition is '* ]]
+	[[ $stderr == *'answers about calls that this attempt has not come to, to be given again: --skip kid:1:0/push:0:0' ]]
+	# What is printed is all that is needed.
+	local asked
+	for asked in kid:0:0 kid:0:0/push:0:0 kid:1:0; do
+		[[ $stderr == *"--skip $asked"* ]]
+		# shellcheck disable=SC2046
+		resume 75 $(printed --skip)
+	done
+	resume 0 --skip kid:1:0/push:0:0 --skip kid:1:0/push:0:0
+	ledger a b c
+	[[ $stderr != *'to be given again'* ]]
 }
 
 @test "a long reason leaves room for the answers" {

@@ -559,6 +559,7 @@ make_question(struct index *x, uint32_t call)
 	q.call = history_add_text(x, c->call->id);
 	q.step = index_step(c->call->id);
 	memcpy(q.guard, c->key.guard, sizeof q.guard);
+	q.attempt = c->attempt;
 	q.took_over = !c->status.asked;
 	q.latest = x->latest[call];
 	q.recent = c->status.asked && c->attempt == rec->now.attempt;

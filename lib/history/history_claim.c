@@ -263,15 +263,17 @@ find_asked(struct history *h, const unsigned char *guard, const struct recall_qu
 	return record == NULL || (record->child && record->decided == RECALL_REDO) ? NULL : &h->records[record - h->records];
 }
 
-/* Another call has taken over the record that this one has asked about. If the user wants the calls of the step taken as
- * done, this one is, and claims nothing; else the user is asked. */
+/* Another call has taken over the record that this one has asked about. If the user was told so, and wants the calls of
+ * the step taken as done, this one is, and claims nothing; else the user is asked. */
 static int
-claim_beside(struct history *h, struct index_record *record, const struct recall_query *query, struct recalled *r,
-    struct error *err)
+claim_beside(struct history *h, struct index_record *record, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
 {
+	const struct index_question *q = history_find_question(h, guard, query);
 	int status;
 
-	if (!record->step_skipped || record->decided != RECALL_SKIP)
+	if (!record->step_skipped || record->decided != RECALL_SKIP || q == NULL || strcmp(q->root, record->root) != 0 ||
+	    record->attempt < q->attempt)
 		return history_refuse_asked_again(h, record, query, r, err);
 	r->shared = r->beside = true;
 	status = history_fill_recalled(h, record, r, err);
@@ -299,7 +301,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		if (record == NULL && h->head->mode == RECALL_RESUME) {
 			record = find_asked(h, guard, query);
 			if (record != NULL && !history_unused_by_any(record))
-				return claim_beside(h, record, query, r, err);
+				return claim_beside(h, record, guard, query, r, err);
 		}
 		if (record == NULL) {
 			note_anew(h, key, query);
@@ -472,7 +474,7 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 	    !history_free(record));
 	call = history_text(h, record->call);
 	if (!history_unused_by_any(record))
-		return claim_beside(h, record, query, r, err);
+		return claim_beside(h, record, guard, query, r, err);
 	if (!history_is_decided(h, record, guard, query)) {
 		history_add_answers(h, record, history_prefix(h), call, query, "to do it again, or to take it as done, ", &answers);
 		error_set(err, ERROR_WAITING, query->name, "may have been done before, in the child run %s, which has no "
@@ -761,9 +763,9 @@ claim_answered(struct history *h, const unsigned char *key, const unsigned char 
 	if (q->took_over || history_is_new(h, key, guard, query, q) || memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return 0;
 	if (history_is_decided(h, record, guard, query))
-		return record->step_skipped && !history_unused_by_any(record) ? claim_beside(h, record, query, r, err) : 0;
+		return record->step_skipped && !history_unused_by_any(record) ? claim_beside(h, record, guard, query, r, err) : 0;
 	return history_unused_by_any(record) ? history_refuse_changed(h, record, query, r, err) :
-	    claim_beside(h, record, query, r, err);
+	    claim_beside(h, record, guard, query, r, err);
 }
 
 /* The name of the call is new, and its words are those of another's record but for a time or an id: the user decides. */

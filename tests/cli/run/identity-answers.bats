@@ -514,6 +514,21 @@ IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(dat
 	[[ $stderr != *'to be given again'* ]]
 }
 
+@test "calls whose text or input has other random bytes each time are known by their other words" {
+	local random
+	for random in '$(head -c 300 /dev/urandom | base64)' '"$(head -c 1000 /dev/urandom | base64 -w0)"'; do
+		rm -f ledger open
+		flow "for x in a b; do $PUSH 'echo \$1 >>ledger' - \$x $random; done" \
+			"for x in c d; do echo \$x $random | awf-step -q --effects external post -- sh -c 'read x rest; echo \$x >>ledger'; done"
+		start 3
+		: >open
+		resume 75
+		# shellcheck disable=SC2046
+		resume 0 $(printed --skip)
+		ledger a b c d
+	done
+}
+
 @test "a long reason leaves room for the answers" {
 	local names
 	names=$(printf 'VARIABLE_WITH_A_LONG_NAME_%d=1 ' {1..30})

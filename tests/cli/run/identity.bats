@@ -230,12 +230,12 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 
 @test "branches and rounds of a group whose variables changed are made anew; what is in them finds its own" {
 	local kind
-	# A branch that fails ends the others: this one comes last.
-	printf '%s\n' '#!/bin/sh' 'until [ -e ledger ]; do sleep 0.02; done' 'test -e open' >late
+	# A branch that fails ends the others: this one comes last, when the end of the other is recorded.
+	printf '%s\n' '#!/bin/sh' 'until [ -e ended ]; do sleep 0.02; done' 'test -e open' >late
 	chmod +x late
-	for kind in '--parallel p -q -- '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'' "awf-step -n -q c -- ./late"' \
+	for kind in '--parallel p -q -- '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"; : >ended'\'' "awf-step -n -q c -- ./late"' \
 		'--max 1 p -q -- sh -c '\''awf-step -n -q --effects external up -- sh -c "echo up \$X >>ledger"'\'; do
-		rm -f ledger open
+		rm -f ledger open ended
 		echo prod >value
 		flow 'X=$(cat value); export X' "awf-step -n $kind"
 		start 3
@@ -691,6 +691,7 @@ os.execvp("awf-step", ["awf-step", "-n", "-q", "--effects", "external", "up", "-
 	same "$(grep -l '"attempt":2,' "$AWF_STORAGE"/transcripts/* | wc -l)" 3
 
 	# What is given through state lines, whose ids are others in each attempt, and slowly.
+	patient
 	rm -f ledger open
 	slow() { printf '%s\n' "(awf-step -n say -- printf $1; sleep 0.2) | awf-run ./child.awf"; }
 	flow "$(slow a)" "$(slow d)"
@@ -1390,9 +1391,9 @@ X
 }
 
 @test "an effect in a group that a later attempt found, in one that the next took whole, is none that was not come to" {
-	for g in "awf-step -n -q --parallel p -- \"$PUSH 'echo x >>ledger'\" 'sleep 0.1; awf-step -n -q first -- test -e open1'" \
+	for g in "awf-step -n -q --parallel p -- \"$PUSH 'echo x >>ledger'; : >ended\" 'until [ -e ended ]; do sleep 0.02; done; awf-step -n -q first -- test -e open1'" \
 		"awf-step -n -q --each p -- sh -ec \"awf-step -n -q --each q -- sh -ec '$PUSH \\\"echo x >>ledger\\\"'; awf-step -n -q first -- test -e open1\""; do
-		rm -f open open1 ledger
+		rm -f open open1 ledger ended
 		flow "$g"
 		start 3
 		: >open1

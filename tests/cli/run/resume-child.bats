@@ -318,6 +318,7 @@ a"
 }
 
 @test "child runs that keep no transcript are known by what they read, also from a step" {
+	patient
 	echo 'awf-step -q --effects external mail -- sh -c "cat >>mails"' >kid.awf
 	for feed in 'echo $x |' 'awf-step -n say -- echo $x |' 'cat $x | cat | '; do
 		rm -f mails open

@@ -119,10 +119,10 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 }
 
 @test "a branch that lost a race in the middle of its effect is not begun again because the group was edited" {
-	flow "awf-step -n -q --parallel --strategy any g -- '$PUSH \"echo a >>ledger; sleep 30\"' 'sleep 0.5; true'"
+	flow "awf-step -n -q --parallel --strategy any g -- '$PUSH \"echo a >>ledger; sleep 30\"' 'until [ -s ledger ]; do sleep 0.02; done; sleep 1; true'"
 	start 3
 	ledger a
-	sed -i 's/sleep 0.5; true/sleep 0.5; true; true/' flow.awf
+	sed -i 's/sleep 1; true/sleep 1; true; true/' flow.awf
 	: >open
 	run --separate-stderr awf-run --resume "$(cat id)"
 	[[ $status = 0 || $status = 75 ]]

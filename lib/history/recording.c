@@ -324,16 +324,22 @@ recording_child_answered(const struct recording *rec, uint32_t call)
 	return false;
 }
 
-/* How many of the PATHs are about the call. */
-static size_t
-count_answers(const struct recording *rec, char *const *paths, uint32_t call)
+/* Whether a PATH is about the call. */
+static bool
+is_answer(const struct recording *rec, const char *path, uint32_t call)
 {
 	const struct recorded_call *c = &rec->calls[call];
-	size_t count = 0;
 
+	return names_call(path, c) && !(strcmp(path, c->call->id) == 0 && needs_attempt(rec, call));
+}
+
+static bool
+any_answers(const struct recording *rec, char *const *paths, uint32_t call)
+{
 	for (; paths != NULL && *paths != NULL; paths++)
-		count += names_call(*paths, c) && !(strcmp(*paths, c->call->id) == 0 && needs_attempt(rec, call));
-	return count;
+		if (is_answer(rec, *paths, call))
+			return true;
+	return false;
 }
 
 /* A call that a PATH names now comes first. */
@@ -342,9 +348,9 @@ recording_decision(const struct recording *rec, uint32_t call)
 {
 	const struct history_answers *answers = &rec->spec->answers;
 
-	if (count_answers(rec, answers->redo, call) > 0)
+	if (any_answers(rec, answers->redo, call))
 		return RECALL_REDO;
-	if (count_answers(rec, answers->skip, call) > 0)
+	if (any_answers(rec, answers->skip, call))
 		return RECALL_SKIP;
 	/* A call that was made again since, under another name, is done, or is in doubt once more. */
 	if (recording_doubtful(rec, call))
@@ -438,10 +444,10 @@ bool
 recording_skipped_twice(const struct recording *rec, uint32_t call)
 {
 	char *const *paths = rec->spec->answers.skip;
-	size_t count = count_answers(rec, paths, call);
+	size_t count = 0;
 
-	for (size_t i = 0; rec->skip_before != NULL && paths[i] != NULL; i++)
-		count += rec->skip_before[i] == call;
+	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
+		count += is_answer(rec, paths[i], call) || (rec->skip_before != NULL && rec->skip_before[i] == call);
 	return count > 1;
 }
 

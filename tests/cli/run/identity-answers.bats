@@ -49,7 +49,8 @@ PUSH='awf-step -n -q --effects external push -- sh -c'
 	resume 75
 	[[ $stderr == *'g:0:0/pipeline:0:0/push:0:0: sh -c'*'may or may not have happened'* ]]
 	resume 75 --skip g:0:0/pipeline:0:0@1/push:0:0
-	same "$(printed --skip)" '--skip g:0:0/pipeline:0:0'
+	same "$(printed --skip)" '--skip g:0:0/pipeline:0:0
+--skip g:0:0/pipeline:0:0/push:0:0'
 	: >open
 	resume 0 --skip g:0:0/pipeline:0:0 --skip g:0:0/pipeline:0:0@1/push:0:0
 	ledger a

@@ -49,7 +49,7 @@ history_is_decided_in(struct history *h, struct history *of, const struct index_
 	 * doubt. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
-	if (record->step_skipped)
+	if (record->step_skipped && !record->skipped_itself)
 		return name_has_asked(h, query->name);
 	/* A single --skip of a record in doubt is only about the record's own call. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->skipped_twice)

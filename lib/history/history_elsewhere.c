@@ -475,7 +475,7 @@ add_answers_left(struct history *h, struct history *of, struct buffer *out, stru
 	for (size_t i = 0; failed == 0 && i < of->head->records; i++) {
 		const struct index_record *r = &of->records[i];
 
-		if (r->decided != RECALL_UNDECIDED && !r->step_skipped && history_unused_by_any(r))
+		if (r->decided != RECALL_UNDECIDED && (!r->step_skipped || r->skipped_itself) && history_unused_by_any(r))
 			for (int again = 0; again <= (r->decided == RECALL_SKIP && r->skipped_twice); again++)
 				buffer_format(out, " --%s %s%s", r->decided == RECALL_SKIP ? "skip" : "redo", history_prefix(of),
 				    history_text(of, r->call));

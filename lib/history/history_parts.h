@@ -68,7 +68,8 @@ struct index_record {
 	bool doubtful, began;
 	bool tools_doubtful;         /* only calls of its tools are in doubt */
 	bool skipped_twice;          /* a call that was compared with it is left out, too */
-	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
+	bool step_skipped;           /* the user wants the calls of its step taken as done, */
+	bool skipped_itself;         /* and this one by its name */
 	bool child;                  /* a child run */
 	bool edited;                 /* it took over one of other words, in some attempt */
 	bool runs_calls;             /* its command made others, and changed nothing itself */

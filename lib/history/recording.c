@@ -460,6 +460,15 @@ recording_step_skipped(const struct recording *rec, uint32_t call)
 	return false;
 }
 
+bool
+recording_skipped_itself(const struct recording *rec, uint32_t call)
+{
+	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
+		if (strchr(*path, ':') != NULL && is_answer(rec, *path, call))
+			return true;
+	return false;
+}
+
 /* No call has the name: suggests the step or the call that was perhaps meant. */
 static int
 refuse_path(const struct recording *rec, const char *option, const char *path, struct error *err)

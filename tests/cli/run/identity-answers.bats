@@ -530,6 +530,23 @@ IDS=('$(date +%s%N)' '$(cat /proc/sys/kernel/random/uuid)' '$(mktemp -u)' '$(dat
 	done
 }
 
+@test "--skip of a call that is named with its attempt is said once, and leaves out no call beside it" {
+	printf '%s\n' '#!/bin/sh' 'echo $1 >>ledger' '[ -e calm ] || [ $1 != a ] || kill -9 $$' >once
+	chmod +x once
+	flow 'for x in $(cat list); do awf-step -n -q --effects external push -- ./once $x; done'
+	echo a b >list
+	start 3
+	: >calm
+	echo b N >list
+	resume 3 --skip push:0:0
+	[[ $stderr == *"its definition is './once N', the recorded one './once a'"*'--skip push:0:0 twice, to make it, with --new push as well'* ]]
+	resume 75
+	[[ $stderr == *'say --redo push:0:0@1 or --skip push:0:0@1'* ]]
+	: >open
+	resume 0 --skip push:0:0@1 --new push
+	ledger N a b
+}
+
 @test "a long reason leaves room for the answers" {
 	local names
 	names=$(printf 'VARIABLE_WITH_A_LONG_NAME_%d=1 ' {1..30})

@@ -1091,7 +1091,7 @@ X
 		resume 3
 		resume 3 --skip kid:0:0 --skip kid:1:0
 		[[ $stderr == *'kid: has asked whether it is kid:1:0, which another call has taken over: '*' --skip kid'* ]]
-		resume 3 --skip kid
+		resume 3 --skip kid:0:0 --skip kid:1:0 --skip kid
 		: >open
 		resume 0
 		ledger a b c d

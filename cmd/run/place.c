@@ -138,8 +138,8 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 	if (failed != 0)
 		return -1;
 
-	/* A child that is resumed keeps its id. */
-	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
+	/* A child that is resumed keeps its id; one that is taken as done beside it is none. */
+	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK && !p->nested.recalled.beside) {
 		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
 		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
 	}

@@ -165,6 +165,19 @@ is_unchanged(const struct job *j)
 	return unchanged;
 }
 
+/* Answers are for one attempt: tells which of them the next one needs once more. */
+static void
+tell_answers_left(const struct job *j, struct history *h)
+{
+	struct buffer options = BUFFER_INIT;
+	struct error none;
+
+	if (history_answers_left(h, &options, &none) == 0 && options.len > 0)
+		message_print(PROGRAM, "%s: answers about calls that this attempt has not come to, to be given again:%s",
+		    j->run.name, buffer_string(&options));
+	buffer_free(&options);
+}
+
 /* Writes run.completed, and removes the run's directory. */
 static int
 record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
@@ -203,6 +216,8 @@ record_end(struct job *j, const struct conclusion *e, const char *stdin_sha256,
 			job_tell_unclaimed(&unclaimed);
 		history_summary_free(&unclaimed);
 	}
+	if (h != NULL && !run_in_environment() && strcmp(e->status, "success") != 0)
+		tell_answers_left(j, h);
 	history_close(h);
 	buffer_free(&text);
 

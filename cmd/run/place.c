@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,9 +16,12 @@
 #include "base/memory.h"
 #include "base/patience.h"
 #include "io/terminal.h"
+#include "model/excerpt.h"
 #include "proc/descendants.h"
 #include "proc/interrupts.h"
 #include "start/supervise.h"
+
+#define GIVEN_SHOWN ((size_t)40) /* bytes of an input in a question */
 
 static const char *
 place_script_of(const struct workflow *workflow)
@@ -25,8 +29,21 @@ place_script_of(const struct workflow *workflow)
 	return workflow->script >= 0 ? workflow->argv[workflow->script] : NULL;
 }
 
+/* A child that keeps no transcript is told from others of its words by its input alone, also if it is killed: what
+ * has arrived by its start is recorded there, if it is all. begin: how it begins. */
+static void
+note_input(struct place *p, const struct place_spec *spec, struct buffer *begin)
+{
+	if (!spec->unrecorded || spec->no_input || redactor_redaction(&p->redactor) != NULL)
+		return;
+	if (p->nested.way == NESTED_REPLAY)
+		p->given = p->nested.given_early;
+	else
+		input_peek(STDIN_FILENO, &p->given, begin, GIVEN_SHOWN);
+}
+
 static struct child_start
-place_describe_start(const struct place_spec *spec)
+place_describe_start(const struct place *p, const struct place_spec *spec)
 {
 	const struct workflow *workflow = spec->workflow;
 
@@ -37,6 +54,7 @@ place_describe_start(const struct place_spec *spec)
 		.timeout_ms = spec->timeout_ms,
 		.detached = spec->detached,
 		.no_transcript = spec->unrecorded,
+		.given = p->given.sha256[0] != '\0' ? &p->given : NULL,
 		.script = spec->script,
 	};
 }
@@ -44,23 +62,40 @@ place_describe_start(const struct place_spec *spec)
 /* A person must say whether the call is a recorded one. Records this question as the end of the
  * call, of which nothing was run. Returns -1. */
 static int
-record_question(struct place *p, const struct child_start *start, struct error *err)
+record_question(struct place *p, const struct place_spec *spec, struct error *err)
 {
 	const struct child_recorded none = { "", NULL };
+	const struct child_start start = place_describe_start(p, spec);
 	const char *compared = p->nested.recalled.compared;
 	const struct error question = *err;
 	const struct child_end end = { .error = &question, .exit_code = -1,
 		.compared_with = *compared != '\0' ? compared : NULL };
 
-	p->asked = child_started(&p->child, start, &none, err) == 0 &&
+	p->asked = child_started(&p->child, &start, &none, err) == 0 &&
 	    child_completed(&p->child, &end, err) == 0;
 	return -1;
+}
+
+/* Several that ask differ in their input alone: the question shows how it begins. The record does not, as nothing of
+ * this child is kept. */
+static void
+show_input(const struct buffer *begin, struct error *err)
+{
+	char message[sizeof err->message];
+	struct buffer shown = BUFFER_INIT;
+
+	excerpt_text(&shown, begin->data, begin->len, GIVEN_SHOWN);
+	snprintf(message, sizeof message, "%s", err->message);
+	if (begin->len > 0 && strlen(message) + shown.len + sizeof "given \"\": " < sizeof message)
+		snprintf(err->message, sizeof err->message, "given \"%s\": %s", buffer_string(&shown), message);
+	buffer_free(&shown);
 }
 
 int
 place_find(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	const struct child_start start = place_describe_start(spec);
+	const struct child_start start = place_describe_start(p, spec);
+	struct buffer begin = BUFFER_INIT;
 	int input = spec->no_input ? -1 : STDIN_FILENO;
 	struct child *c = &p->child;
 	char *workspace;
@@ -92,11 +127,19 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 		dup2(input, STDIN_FILENO);
 		close(input);
 	}
+	if (failed == 0 || err->code == ERROR_WAITING)
+		note_input(p, spec, &begin);
+	if (failed != 0 && err->code == ERROR_WAITING) {
+		record_question(p, spec, err);
+		if (err->code == ERROR_WAITING)
+			show_input(&begin, err);
+	}
+	buffer_free(&begin);
 	if (failed != 0)
-		return err->code == ERROR_WAITING ? record_question(p, &start, err) : -1;
+		return -1;
 
-	/* A child that is resumed keeps its id. */
-	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK) {
+	/* A child that is resumed keeps its id; one that is taken as done beside it is none. */
+	if (p->nested.way != NESTED_NEW && p->nested.way != NESTED_FORK && !p->nested.recalled.beside) {
 		memcpy(c->run_id, p->nested.run_id, sizeof c->run_id);
 		memcpy(c->lineage.runs[c->lineage.count - 1].run_id, c->run_id, sizeof c->run_id);
 	}
@@ -110,11 +153,10 @@ place_find(struct place *p, const struct place_spec *spec, struct error *err)
 void
 place_asks(struct place *p, const struct place_spec *spec)
 {
-	const struct child_start start = place_describe_start(spec);
 	struct error err;
 
 	error_set(&err, ERROR_WAITING, NULL, WAITING_FOR_PERSON);
-	record_question(p, &start, &err);
+	record_question(p, spec, &err);
 }
 
 int
@@ -128,7 +170,7 @@ place_resumed(struct place *p, const char *run_id, const struct workflow *workfl
 int
 place_begin(struct place *p, const struct place_spec *spec, struct error *err)
 {
-	const struct child_start start = place_describe_start(spec);
+	const struct child_start start = place_describe_start(p, spec);
 
 	if (!p->nested_in)
 		return 0;

@@ -31,6 +31,7 @@ struct place {
 	                              changed anything */
 	struct child child;
 	struct nested nested;      /* the recorded child that it continues or reuses */
+	struct input_digests given; /* of a child that keeps no transcript: its input, if that was there at its start */
 	char *around;              /* run directory of the parent, if that was resumed; NULL */
 	char *left_call, *left_path; /* set by place_leave(): the call in the parent, the path of
 	                                its step, */

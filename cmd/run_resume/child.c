@@ -138,6 +138,17 @@ child_append_event(struct child *c, struct event *e, const struct buffer *payloa
 	    transcript_sync(&c->parent.transcript, err);
 }
 
+static void
+write_input(struct writer *w, const char *sha256, int64_t bytes, const char *data_sha256)
+{
+	writer_key(w, KEY_STDIN);
+	writer_object(w);
+	writer_member_string(w, KEY_SHA256, sha256);
+	writer_member_integer(w, KEY_BYTES, bytes);
+	writer_member_string(w, KEY_DATA_SHA256, data_sha256);
+	writer_object_end(w);
+}
+
 int
 child_started(struct child *c, const struct child_start *start,
     const struct child_recorded *claims, struct error *err)
@@ -173,6 +184,9 @@ child_started(struct child *c, const struct child_start *start,
 		writer_member_bool(&w, KEY_DETACHED, true);
 	if (start->no_transcript)
 		writer_member_bool(&w, KEY_NO_TRANSCRIPT, true);
+	if (start->given != NULL)
+		write_input(&w, start->given->sha256, start->given->bytes,
+		    start->given->data_sha256[0] != '\0' ? start->given->data_sha256 : NULL);
 	write_recorded(&w, KEY_CLAIMS, claims);
 	if (c->tried)
 		writer_member_string(&w, KEY_MODE, "try");
@@ -220,14 +234,8 @@ child_completed(struct child *c, const struct child_end *end, struct error *err)
 	if (end->exit_code >= 0)
 		writer_member_integer(&w, KEY_EXIT_CODE, end->exit_code);
 	writer_member_string(&w, KEY_COMPARED_WITH, end->compared_with);
-	if (end->stdin_sha256 != NULL) {
-		writer_key(&w, KEY_STDIN);
-		writer_object(&w);
-		writer_member_string(&w, KEY_SHA256, end->stdin_sha256);
-		writer_member_integer(&w, KEY_BYTES, end->stdin_bytes);
-		writer_member_string(&w, KEY_DATA_SHA256, end->stdin_data_sha256);
-		writer_object_end(&w);
-	}
+	if (end->stdin_sha256 != NULL)
+		write_input(&w, end->stdin_sha256, end->stdin_bytes, end->stdin_data_sha256);
 	write_recorded(&w, KEY_REUSED_FROM, &end->reused_from);
 	writer_object_end(&w);
 	e.raws = binaries.list;

@@ -27,6 +27,7 @@
 #include "base/error.h"
 #include "base/id.h"
 #include "json/scan.h"
+#include "run_resume/same_input.h"
 #include "storage/call_marks.h"
 #include "storage/lineage.h"
 #include "storage/roster.h"
@@ -66,7 +67,8 @@ struct child_start {
 	const char *script;          /* absolute path; NULL: none */
 	int64_t timeout_ms;
 	bool detached;
-	bool no_transcript;          /* nobody can read afterwards what it did */
+	bool no_transcript;          /* nobody can read afterwards what it did, */
+	const struct input_digests *given; /* so its input is recorded, if it is there already; NULL */
 };
 /* Sets the digest by which the call is looked up in the parent's history. Its input is always
  * CHILD_INPUT, since the real input arrives while the child runs. The text of the script is not

@@ -241,6 +241,8 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 	bool there = transcript_begun(path), same = false;
 
 	free(path);
+	if (r->beside)
+		return nested_take_as_done(n, c, input, err);
 	/* Its parent died before it was made, or it could not be, or it waited before it had changed
 	 * anything: of others that ended the call's end names that of the run. Of one without a
 	 * transcript that did not end nothing tells whether it came to be. */
@@ -284,6 +286,19 @@ nested_choose_way(struct nested *n, const struct child *c, int *input, struct er
 			nested_reuse_result(n);
 	}
 	return 0;
+}
+
+static struct input_digests
+read_digests(struct span given)
+{
+	struct input_digests digests = { .bytes = 0 };
+	long long bytes = 0;
+
+	span_copy(span_member(given, KEY_SHA256), digests.sha256, sizeof digests.sha256);
+	span_copy(span_member(given, KEY_DATA_SHA256), digests.data_sha256, sizeof digests.data_sha256);
+	span_integer(span_member(given, KEY_BYTES), &bytes);
+	digests.bytes = bytes;
+	return digests;
 }
 
 /* In a replay: uses the recorded end if the input is the same. */
@@ -334,13 +349,11 @@ nested_replay_result(struct nested *n, struct child *c, int *input, struct error
 		n->end.compared_with = n->compared_with;
 	if (span_copy(span_member(link, KEY_EVENT_ID), n->completed, sizeof n->completed))
 		n->end.completed = n->completed;
-	if (span_copy(span_member(given, KEY_SHA256), n->given.sha256, sizeof n->given.sha256))
-		n->end.stdin_sha256 = n->given.sha256;
-	if (span_copy(span_member(given, KEY_DATA_SHA256), n->given.data_sha256, sizeof n->given.data_sha256))
-		n->end.stdin_data_sha256 = n->given.data_sha256;
-	number = 0;
-	span_integer(span_member(given, KEY_BYTES), &number);
-	n->end.stdin_bytes = number;
+	n->given = read_digests(given);
+	n->given_early = read_digests(span_member(r->started.view.payload, KEY_STDIN));
+	n->end.stdin_sha256 = n->given.sha256[0] != '\0' ? n->given.sha256 : NULL;
+	n->end.stdin_data_sha256 = n->given.data_sha256[0] != '\0' ? n->given.data_sha256 : NULL;
+	n->end.stdin_bytes = n->given.bytes;
 	number = 0;
 	span_integer(span_member(payload, KEY_STDOUT_BYTES), &number);
 	n->end.stdout_bytes = number;
@@ -413,7 +426,7 @@ nested_find(struct nested *n, struct child *c, int *input, struct error *err)
 	n->recalls = found == 1;
 	if (!n->recalls)
 		return found == -1 ? -1 : 0;
-	if (n->recall.mode == RECALL_RESUME)
+	if (n->recall.mode == RECALL_RESUME && !n->recalled.beside)
 		n->claims = (struct child_recorded){ n->recalled.run_id, n->recalled.started.id };
 	if (!event_copy_id(n->recalled.started.view.child_run_id, n->run_id))
 		return error_set(err, ERROR_SYSTEM, c->call, "its record does not name a child run");

@@ -49,6 +49,7 @@ struct nested {
 	char run_id[ID_SIZE];     /* of the recorded child; "" if NESTED_NEW */
 	struct data result;       /* if NESTED_REUSE, NESTED_REPLAY */
 	struct input_digests given; /* what end says, or that of what is taken as done */
+	struct input_digests given_early; /* if NESTED_REPLAY: what the recorded start says */
 	struct child_end end;     /* if NESTED_REPLAY */
 	struct error error;       /* of end */
 	char completed[ID_SIZE], compared_with[ID_SIZE];

@@ -277,6 +277,32 @@ input_compare_begin(const struct storage *s, const char *run_id, const char *dir
 	return fit;
 }
 
+bool
+input_peek(int input, struct input_digests *digests, struct buffer *begin, size_t most)
+{
+	struct begin peeked = { .len = 0 };
+	struct stat status;
+	bool whole = false;
+
+	*digests = (struct input_digests){ .bytes = 0 };
+	if (input < 0 || fstat(input, &status) != 0 ||
+	    !(S_ISFIFO(status.st_mode) || S_ISSOCK(status.st_mode) || S_ISREG(status.st_mode)))
+		return false;
+	peeked.bytes = memory_alloc(BEGIN_LIMIT);
+	if (peek_input(input, status.st_mode, &peeked)) {
+		whole = peeked.ended;
+		buffer_append(begin, peeked.bytes, peeked.len < most ? peeked.len : most);
+	}
+	if (whole) {
+		digest_sha256(peeked.bytes, peeked.len, digests->sha256);
+		digests->bytes = (int64_t)peeked.len;
+		if (!state_digest(peeked.bytes, peeked.len, digests->data_sha256))
+			digests->data_sha256[0] = '\0';
+	}
+	free(peeked.bytes);
+	return whole;
+}
+
 /* ---- comparing all of it ---- */
 
 int

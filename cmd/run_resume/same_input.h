@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 
+#include "base/buffer.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "json/scan.h"
@@ -38,5 +39,8 @@ struct input_digests {
 };
 /* Reads all of the input; *input becomes a file if it is a pipe. Errors as of same_input(). */
 int input_digest(const char *directory, int *input, struct input_digests *digests, struct error *err);
+/* The same without consuming or awaiting anything: false if the input has not ended yet, or is long. begin: how it
+ * begins, at most so many bytes; it may be known though false is returned. */
+bool input_peek(int input, struct input_digests *digests, struct buffer *begin, size_t most);
 
 #endif

@@ -119,7 +119,7 @@ write_started(const struct step_call *call, bool with_input, struct writer *w)
 	}
 	if (work->record_place != NULL)
 		work->record_place(call, w);
-	if (call->verdict.recalls && !step_replays(s))
+	if (call->verdict.recalls && !step_replays(s) && !r->beside)
 		write_recorded(w, KEY_CLAIMS, r, r->started.id);
 	if (r->repeated || (r->changed && call->verdict.says == VERDICT_DO))
 		writer_member_bool(w, KEY_MADE_AGAIN, true);

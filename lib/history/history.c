@@ -356,6 +356,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	buffer_free(&answers);
 	r.tools_doubtful = recording_tools_doubtful(rec, call);
 	r.step_skipped = recording_step_skipped(rec, call);
+	r.skipped_itself = recording_skipped_itself(rec, call);
 	r.skipped_twice = recording_skipped_twice(rec, call);
 	r.began = recording_began(rec, call);
 	r.child = c->kind.child;
@@ -377,7 +378,7 @@ make_record(struct index *x, const struct sorted_call *sorted)
 	model_call_event_id(rec->spec->mode == RECALL_REPLAY ? c->call : root->call, r.root);
 	if (c->links.enclosing != NO_CALL)
 		model_call_event_id(rec->calls[rec->calls[c->links.enclosing].links.root].call, r.around);
-	if (r.decided != RECALL_UNDECIDED && !r.step_skipped) {
+	if (r.decided != RECALL_UNDECIDED && (!r.step_skipped || r.skipped_itself)) {
 		const uint32_t asker = find_asker(x, call, &r);
 
 		if (asker != NO_CALL)
@@ -559,6 +560,7 @@ make_question(struct index *x, uint32_t call)
 	q.call = history_add_text(x, c->call->id);
 	q.step = index_step(c->call->id);
 	memcpy(q.guard, c->key.guard, sizeof q.guard);
+	q.attempt = c->attempt;
 	q.took_over = !c->status.asked;
 	q.latest = x->latest[call];
 	q.recent = c->status.asked && c->attempt == rec->now.attempt;

@@ -242,6 +242,8 @@ int64_t history_unused(const struct history *h, struct buffer *text);
  * runs that were resumed. For a child run of a resumed run none are listed yet, since calls of
  * the enclosing run may still claim them. */
 int history_unclaimed(struct history *h, struct history_summary *summary, struct error *err);
+/* Appends the user's decisions about records that no call has come to, as options. ERROR_SYSTEM. */
+int history_answers_left(struct history *h, struct buffer *out, struct error *err);
 /* spec.prefix, spec.steps; "". */
 const char *history_prefix(const struct history *h);
 const char *history_steps(const struct history *h);

@@ -49,7 +49,7 @@ history_is_decided_in(struct history *h, struct history *of, const struct index_
 	 * doubt. */
 	if (!record->doubtful && memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return true;
-	if (record->step_skipped)
+	if (record->step_skipped && !record->skipped_itself)
 		return name_has_asked(h, query->name);
 	/* A single --skip of a record in doubt is only about the record's own call. */
 	if (record->doubtful && record->decided == RECALL_SKIP && !record->skipped_twice)
@@ -166,7 +166,8 @@ history_refuse_asked_again(struct history *h, const struct index_record *record,
 	const char *path = query->path != NULL ? query->path : query->name;
 
 	error_set(err, ERROR_WAITING, query->name, "has asked whether it is %s%s, which another call has taken over: "
-	    "to make this one as well, resume with --new %s%s", history_prefix(h), call, history_steps(h), path);
+	    "to make this one as well, resume with --new %s%s, to take it as done, too, with --skip %s%s",
+	    history_prefix(h), call, history_steps(h), path, history_steps(h), path);
 	memcpy(r->compared, record->root, ID_SIZE);
 	return -1;
 }

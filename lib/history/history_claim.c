@@ -263,6 +263,27 @@ find_asked(struct history *h, const unsigned char *guard, const struct recall_qu
 	return record == NULL || (record->child && record->decided == RECALL_REDO) ? NULL : &h->records[record - h->records];
 }
 
+/* Another call has taken over the record that this one has asked about. If the user was told so, and wants the calls of
+ * the step taken as done, this one is, and claims nothing; else the user is asked. */
+static int
+claim_beside(struct history *h, struct index_record *record, const unsigned char *guard, const struct recall_query *query,
+    struct recalled *r, struct error *err)
+{
+	const struct index_question *q = history_find_question(h, guard, query);
+	int status;
+
+	if (!record->step_skipped || record->decided != RECALL_SKIP || q == NULL || strcmp(q->root, record->root) != 0 ||
+	    record->attempt < q->attempt)
+		return history_refuse_asked_again(h, record, query, r, err);
+	r->shared = r->beside = true;
+	status = history_fill_recalled(h, record, r, err);
+	if (status == 1) {
+		decide_anyhow(record, r);
+		r->decided = RECALL_SKIP;
+	}
+	return status;
+}
+
 /* Handles a call with another input or definition. If the record's command made other calls and
  * changed nothing itself, as with a group, those calls are compared one by one. */
 static int
@@ -280,7 +301,7 @@ claim_changed(struct history *h, const unsigned char *key, const unsigned char *
 		if (record == NULL && h->head->mode == RECALL_RESUME) {
 			record = find_asked(h, guard, query);
 			if (record != NULL && !history_unused_by_any(record))
-				return history_refuse_asked_again(h, record, query, r, err);
+				return claim_beside(h, record, guard, query, r, err);
 		}
 		if (record == NULL) {
 			note_anew(h, key, query);
@@ -453,7 +474,7 @@ claim_unrecorded(struct history *h, const unsigned char *guard, const struct rec
 	    !history_free(record));
 	call = history_text(h, record->call);
 	if (!history_unused_by_any(record))
-		return history_refuse_asked_again(h, record, query, r, err);
+		return claim_beside(h, record, guard, query, r, err);
 	if (!history_is_decided(h, record, guard, query)) {
 		history_add_answers(h, record, history_prefix(h), call, query, "to do it again, or to take it as done, ", &answers);
 		error_set(err, ERROR_WAITING, query->name, "may have been done before, in the child run %s, which has no "
@@ -739,11 +760,12 @@ claim_answered(struct history *h, const unsigned char *key, const unsigned char 
 		status = history_fill_recalled(h, record, r, err);
 		return status == 1 ? use_decided(record, r) : status;
 	}
-	if (q->took_over || history_is_new(h, key, guard, query, q) || history_is_decided(h, record, guard, query) ||
-	    memcmp(record->guard, guard, DIGEST_BYTES) == 0)
+	if (q->took_over || history_is_new(h, key, guard, query, q) || memcmp(record->guard, guard, DIGEST_BYTES) == 0)
 		return 0;
+	if (history_is_decided(h, record, guard, query))
+		return record->step_skipped && !history_unused_by_any(record) ? claim_beside(h, record, guard, query, r, err) : 0;
 	return history_unused_by_any(record) ? history_refuse_changed(h, record, query, r, err) :
-	    history_refuse_asked_again(h, record, query, r, err);
+	    claim_beside(h, record, guard, query, r, err);
 }
 
 /* The name of the call is new, and its words are those of another's record but for a time or an id: the user decides. */
@@ -819,6 +841,7 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 {
 	const char *call = history_text(h, record->call);
 	const bool child_anew = record->child && record->end != RECALL_SUCCEEDED && record->decided == RECALL_REDO;
+	const bool of_another = child_anew && history_answer_is_of_another(h, record, guard, query);
 	int status;
 
 	if (h->head->mode == RECALL_RESUME && record->doubtful &&
@@ -830,12 +853,13 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 		    "may or may not have happened: resume with --redo %s%s or --skip %s%s",
 		    history_prefix(h), call, history_prefix(h), call);
 	}
-	/* Another run is started in its place, unless that was said of a call that has asked about it. */
-	if (child_anew && !history_answer_is_of_another(h, record, guard, query))
+	/* Another run is started in its place, unless that was said of a call that has asked about it. One of which
+	 * nothing was kept is replaced by that. */
+	if (child_anew && !of_another && !history_kept_nothing(h, record))
 		return 0;
 	status = history_fill_recalled(h, record, r, err);
 	r->fit = fit;
-	if (child_anew)
+	if (of_another)
 		r->decided = RECALL_UNDECIDED;
 	if (status == 1 && record->repeated) {
 		r->repeated = true;
@@ -857,6 +881,21 @@ claim_matched(struct history *h, struct index_record *record, const unsigned cha
 	return -1;
 }
 
+/* Nobody knows what the child run of a record was given, so the record may be this call's: unless the user has said
+ * that the call is another one, or has been asked about this record by another call, or by this one about another. */
+static bool
+is_of_another_asker(struct history *h, const unsigned char *key, const unsigned char *guard,
+    const struct index_record *record, const struct recall_query *query)
+{
+	const struct index_question *question = history_find_question(h, guard, query);
+
+	if (question != NULL && strcmp(question->root, record->root) != 0)
+		return true;
+	if (question == NULL && history_was_asked_about(h, record))
+		return true;
+	return record->decided == RECALL_UNDECIDED && history_is_new(h, key, guard, query, question);
+}
+
 static int
 find_claim(struct history *h, const struct recall_query *query, struct recalled *r, struct error *err)
 {
@@ -876,10 +915,8 @@ find_claim(struct history *h, const struct recall_query *query, struct recalled 
 	} while (same.record != NULL && !(same.alike && !history_is_decided(h, same.record, guard, query)) &&
 	    ((same.fit < 0 && leave_to_fitting(h, same.record)) || !history_mark(h, same.record)));
 	record = same.record;
-	/* Its input is not known, and the user has said that the call is another one. */
 	if (record != NULL && record->child && query->given && same.fit <= 0 && h->head->mode == RECALL_RESUME &&
-	    record->decided == RECALL_UNDECIDED && history_kept_nothing(h, record) &&
-	    history_is_new(h, key, guard, query, history_find_question(h, guard, query))) {
+	    history_kept_nothing(h, record) && is_of_another_asker(h, key, guard, record, query)) {
 		atomic_store(&record->mark, MARK_FREE);
 		record = NULL;
 	}

@@ -65,6 +65,8 @@ bool history_is_harmless(const struct history *h, const struct index_record *r);
 /* Whether it is a child run that kept no transcript (--no-transcript): it cannot go on with another
  * input, so a call with another input is another call, or was edited. */
 bool history_kept_nothing(struct history *h, const struct index_record *r);
+/* The digest of what a child run was given; false: it is not known. */
+bool history_given(struct history *h, const struct index_record *r, char sha256[DIGEST_SIZE]);
 /* Whether it has answers of models. */
 bool history_is_paid(const struct index_record *r);
 
@@ -118,6 +120,8 @@ const struct index_question *history_find_question(struct history *h, const unsi
 /* Whether the user's answer about a record is for a call that has asked about it, and this one is none of those. */
 bool history_answer_is_of_another(const struct history *h, const struct index_record *record,
     const unsigned char *guard, const struct recall_query *query);
+/* Whether a call has asked about the record. */
+bool history_was_asked_about(const struct history *h, const struct index_record *record);
 /* Whether a call of its step has asked. */
 bool history_step_has_asked(const struct history *h, const struct recall_query *query);
 /* ---- history_ahead.c: struct recall ---- */

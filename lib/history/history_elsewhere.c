@@ -465,6 +465,35 @@ history_unclaimed(struct history *h, struct history_summary *summary, struct err
 	return h->directory != NULL ? search_unclaimed(h, h, summary, err) : 0;
 }
 
+/* Adds those of a history, and of the runs inside. */
+static int
+add_answers_left(struct history *h, struct history *of, struct buffer *out, struct error *err)
+{
+	struct history *inside;
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < of->head->records; i++) {
+		const struct index_record *r = &of->records[i];
+
+		if (r->decided != RECALL_UNDECIDED && (!r->step_skipped || r->skipped_itself) && history_unused_by_any(r))
+			for (int again = 0; again <= (r->decided == RECALL_SKIP && r->skipped_twice); again++)
+				buffer_format(out, " --%s %s%s", r->decided == RECALL_SKIP ? "skip" : "redo", history_prefix(of),
+				    history_text(of, r->call));
+		if (!r->child || of->head->children == 0)
+			continue;
+		failed = open_inside(h, h->directory, of, r, &inside, err);
+		if (failed == 0 && inside != NULL)
+			failed = add_answers_left(h, inside, out, err);
+	}
+	return failed;
+}
+
+int
+history_answers_left(struct history *h, struct buffer *out, struct error *err)
+{
+	return h->head->mode != RECALL_RESUME || h->directory == NULL ? 0 : add_answers_left(h, h, out, err);
+}
+
 bool
 history_edited_around(struct history *h)
 {

@@ -43,28 +43,59 @@ comes_before(const struct index_record *b, const struct index_record *a,
 	    history_distance(a->occurrence, query->occurrence);
 }
 
+/* The lines of a record of a child run, and what they say of its input. */
+struct given {
+	struct recalled_event started, end, original;
+	struct span input;           /* absent: it is not known */
+};
+
+static bool
+read_given(struct history *h, const struct index_record *r, struct given *g)
+{
+	*g = (struct given){ .started = { .turn = -1 }, .end = { .turn = -1 }, .original = { .turn = -1 } };
+	if (history_line(h, &r->started, &g->started, NULL) != 0 || history_line(h, &r->completed, &g->end, NULL) != 0 ||
+	    history_line(h, &r->original, &g->original, NULL) != 0)
+		return false;
+	if (g->end.line.len > 0)
+		g->input = span_member(g->end.view.payload, KEY_STDIN);
+	if (g->input.at == NULL && g->original.line.len > 0)
+		g->input = span_member(g->original.view.payload, KEY_STDIN);
+	if (g->input.at == NULL)
+		g->input = span_member(g->started.view.payload, KEY_STDIN);
+	return true;
+}
+
+static void
+given_free(struct given *g)
+{
+	recalled_event_free(&g->started);
+	recalled_event_free(&g->end);
+	recalled_event_free(&g->original);
+}
+
+bool
+history_given(struct history *h, const struct index_record *r, char sha256[DIGEST_SIZE])
+{
+	struct given g;
+	const bool known = read_given(h, r, &g) && span_copy(span_member(g.input, KEY_SHA256), sha256, DIGEST_SIZE);
+
+	given_free(&g);
+	return known;
+}
+
 /* recall_query.fits for a record. */
 static int
 record_fit(struct history *h, const struct index_record *r, const struct recall_query *query)
 {
-	struct recalled_event started = { .turn = -1 }, end = { .turn = -1 }, original = { .turn = -1 };
-	struct span given = SPAN_NONE;
 	char run_id[ID_SIZE];
+	struct given g;
 	int fit = 0;
 
 	if (query->fits == NULL || !r->child || h->head->mode != RECALL_RESUME)
 		return 0;
-	if (history_line(h, &r->started, &started, NULL) == 0 && history_line(h, &r->completed, &end, NULL) == 0 &&
-	    history_line(h, &r->original, &original, NULL) == 0 && event_copy_id(started.view.child_run_id, run_id)) {
-		if (end.line.len > 0)
-			given = span_member(end.view.payload, KEY_STDIN);
-		if (given.at == NULL && original.line.len > 0)
-			given = span_member(original.view.payload, KEY_STDIN);
-		fit = query->fits(query->fits_context, run_id, given);
-	}
-	recalled_event_free(&started);
-	recalled_event_free(&end);
-	recalled_event_free(&original);
+	if (read_given(h, r, &g) && event_copy_id(g.started.view.child_run_id, run_id))
+		fit = query->fits(query->fits_context, run_id, g.input);
+	given_free(&g);
 	return fit;
 }
 

@@ -22,7 +22,7 @@
 #include "history/history.h"
 #include "history/recording.h"
 
-#define HISTORY_MAGIC "awf-hs20"
+#define HISTORY_MAGIC "awf-hs21"
 #define OTHER_SIZE 64 /* of a variable's name, cut */
 #define HISTORY_AROUND_MOST 64 /* nesting of runs */
 
@@ -68,7 +68,8 @@ struct index_record {
 	bool doubtful, began;
 	bool tools_doubtful;         /* only calls of its tools are in doubt */
 	bool skipped_twice;          /* a call that was compared with it is left out, too */
-	bool step_skipped;           /* the user wants the calls of its step taken as done, not only this one */
+	bool step_skipped;           /* the user wants the calls of its step taken as done, */
+	bool skipped_itself;         /* and this one by its name */
 	bool child;                  /* a child run */
 	bool edited;                 /* it took over one of other words, in some attempt */
 	bool runs_calls;             /* its command made others, and changed nothing itself */
@@ -103,6 +104,7 @@ struct index_question {
 	char root[ID_SIZE];          /* of the record; "": it is not known */
 	uint64_t call;               /* its id, in text */
 	uint64_t step;               /* index_step() */
+	uint64_t attempt;            /* in which it was asked */
 	unsigned char guard[DIGEST_BYTES];
 	bool took_over;              /* it did not ask then, but took the record over */
 	bool latest;                 /* the call was neither made nor has it asked in a later attempt, as far as

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "history/words.h"
+#include "transcript/event.h"
 #include "transcript/event_keys.h"
 
 /* Where two calls differ, sorted: places of words_differ(), */
@@ -331,12 +332,52 @@ history_answer_is_of_another(const struct history *h, const struct index_record 
 	return false;
 }
 
-/* A child run with an input is told from others of its words by its position alone; what was made since then has not
- * asked. */
-static bool
-may_have_asked(const struct history *h, const struct index_question *q, const char *call, const struct recall_query *query)
+/* How the input of the child run that is made compares with that of the one that asked: recall_query.fits. */
+static int
+compare_given(struct history *h, const struct index_question *q, const struct recall_query *query)
 {
-	return !query->child || !query->given || (q->latest && strcmp(history_text(h, q->call), call) == 0);
+	struct recalled_event started = { .turn = -1 };
+	char run_id[ID_SIZE];
+	int fit = 0;
+
+	if (query->fits != NULL && history_line(h, &q->words.started, &started, NULL) == 0 &&
+	    span_member(started.view.payload, KEY_STDIN).at != NULL && event_copy_id(started.view.child_run_id, run_id))
+		fit = query->fits(query->fits_context, run_id, span_member(started.view.payload, KEY_STDIN));
+	recalled_event_free(&started);
+	return fit;
+}
+
+/* Whether the child run asked because it was given something else than its record. */
+static bool
+asked_about_input(struct history *h, const struct index_question *q)
+{
+	const struct index_record *record = history_find_root(h, q->root);
+	struct recalled_event started = { .turn = -1 };
+	char sha256[DIGEST_SIZE], recorded[DIGEST_SIZE];
+	const bool about = record != NULL && history_line(h, &q->words.started, &started, NULL) == 0 &&
+	    span_copy(span_path(started.view.payload, KEY_STDIN, KEY_SHA256, NULL), sha256, sizeof sha256) &&
+	    history_given(h, record, recorded) && strcmp(sha256, recorded) != 0;
+
+	recalled_event_free(&started);
+	return about;
+}
+
+enum asking { NOT_ASKED, ASKED_IN_ITS_PLACE, ASKED_WITH_ITS_INPUT };
+
+/* A child run with an input is told from others of its words by that; if it is another one each time, or is not known,
+ * by its position, and what was made since then has not asked. */
+static enum asking
+may_have_asked(struct history *h, const struct index_question *q, const char *call, const struct recall_query *query)
+{
+	int fit;
+
+	if (!query->child || !query->given)
+		return ASKED_IN_ITS_PLACE;
+	fit = compare_given(h, q, query);
+	if (fit > 0)
+		return ASKED_WITH_ITS_INPUT;
+	return q->latest && strcmp(history_text(h, q->call), call) == 0 && (fit == 0 || asked_about_input(h, q)) ?
+	    ASKED_IN_ITS_PLACE : NOT_ASKED;
 }
 
 static const struct index_question *
@@ -351,7 +392,8 @@ find_changed_question(struct history *h, uint64_t step, const char *call_id, con
 	buffer_text(&call.does, query->definition != NULL ? query->definition : "");
 	buffer_append(&call.input, query->input.at, query->input.len);
 	for (uint64_t i = 0; i < h->head->questions; i++)
-		if (h->questions[i].step == step && h->questions[i].latest && may_have_asked(h, &h->questions[i], call_id, query) &&
+		if (h->questions[i].step == step && h->questions[i].latest &&
+		    may_have_asked(h, &h->questions[i], call_id, query) != NOT_ASKED &&
 		    !is_void(h, &h->questions[i], query))
 			compare_question(h, &h->questions[i], &call, query, &list[count++]);
 	for (size_t i = 0; i < count; i++)
@@ -372,20 +414,35 @@ history_find_question(struct history *h, const unsigned char *guard, const struc
 	const struct index_question *found = NULL;
 	char *call = memory_format("%s%s%s:%lld:%lld", query->enclosing, *query->enclosing != '\0' ? "/" : "",
 	    query->name, (long long)query->occurrence, (long long)query->item);
+	enum asking found_by = NOT_ASKED;
 	bool any = false;
 
 	for (uint64_t i = 0; i < h->head->questions; i++) {
 		const struct index_question *q = &h->questions[i];
+		enum asking by;
 
 		any |= q->step == step;
-		if (q->step == step && may_have_asked(h, q, call, query) && is_exact(h, q, guard, query) && !is_void(h, q, query) &&
-		    is_preferred(h, q, found, call))
+		if (q->step != step || !is_exact(h, q, guard, query) || is_void(h, q, query))
+			continue;
+		by = may_have_asked(h, q, call, query);
+		if (by > found_by || (by == found_by && by != NOT_ASKED && is_preferred(h, q, found, call))) {
 			found = q;
+			found_by = by;
+		}
 	}
 	if (found == NULL && any)
 		found = find_changed_question(h, step, call, query);
 	free(call);
 	return found;
+}
+
+bool
+history_was_asked_about(const struct history *h, const struct index_record *record)
+{
+	for (uint64_t i = 0; i < h->head->questions; i++)
+		if (!h->questions[i].took_over && strcmp(h->questions[i].root, record->root) == 0)
+			return true;
+	return false;
 }
 
 bool

@@ -87,7 +87,8 @@ struct recalled {
 	int fit;                     /* of a child run: query.fits of the record */
 	bool lent;                   /* the call has other words than the record, or another place: who has
 	                                its words and place may claim it all the same */
-	bool shared;                 /* and another call that has it, too */
+	bool shared;                 /* and another call that has it, too; */
+	bool beside;                 /* this one claims nothing of it: it is taken as done */
 	size_t record;               /* in the history */
 	void *elsewhere;             /* or in this one, which is the history's, of a run inside or around; NULL */
 };

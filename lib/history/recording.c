@@ -135,13 +135,48 @@ path_inside(const char *path, const char *call, const char *call_path)
 	    path + len + 1 : NULL;
 }
 
+static bool
+recording_call_is_unfinished(const struct recorded_call *c)
+{
+	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
+}
+
+/* Why it is unknown whether the call had its effect; NULL if that is known, or if repeating it
+ * does no harm. */
+static const char *
+call_doubt(const struct recorded_call *c)
+{
+	if (!c->kind.effects || c->kind.idempotent || !recording_call_is_unfinished(c) ||
+	    c->status.reopened)
+		return NULL;
+	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
+}
+
+/* Whether the call is in doubt, and calls of several attempts of its name were: what the user has said of it
+ * without an attempt was perhaps said of another, or of it before it was made again. */
+static bool
+needs_attempt(const struct recording *rec, uint32_t call)
+{
+	const char *id = rec->calls[call].call->id;
+	size_t count = 0;
+
+	if (!recording_doubtful(rec, call))
+		return false;
+	for (uint32_t i = 0; count < 2 && i < rec->call_count; i++) {
+		const struct recorded_call *c = &rec->calls[i];
+
+		count += !c->status.asked && !c->status.idle && call_doubt(c) != NULL && strcmp(c->call->id, id) == 0;
+	}
+	return count > 1;
+}
+
 char *
 recording_call_label(const struct recording *rec, uint32_t call)
 {
 	const char *id = rec->calls[call].call->id;
 	const size_t *count = map_get(&rec->calls_by_id, id, strlen(id));
 
-	return count != NULL && *count > 1 ?
+	return (count != NULL && *count > 1) || needs_attempt(rec, call) ?
 	    memory_format("%s@%lu", id, (unsigned long)rec->calls[call].attempt) : memory_text(id);
 }
 
@@ -190,23 +225,6 @@ recording_child_names(const struct recording *rec, uint32_t call)
 }
 
 /* ---- what of a call is in doubt ---- */
-
-static bool
-recording_call_is_unfinished(const struct recorded_call *c)
-{
-	return c->status.reopened || c->status.state == RECALL_OPEN || c->status.state == RECALL_FAILED;
-}
-
-/* Why it is unknown whether the call had its effect; NULL if that is known, or if repeating it
- * does no harm. */
-static const char *
-call_doubt(const struct recorded_call *c)
-{
-	if (!c->kind.effects || c->kind.idempotent || !recording_call_is_unfinished(c) ||
-	    c->status.reopened)
-		return NULL;
-	return c->status.state == RECALL_OPEN ? "cut off" : c->failure.cut;
-}
 
 /* The next tool call in doubt among those of a call's chain, from i on. */
 static uint32_t
@@ -306,17 +324,37 @@ recording_child_answered(const struct recording *rec, uint32_t call)
 	return false;
 }
 
+/* Whether a PATH is about the call. */
+static bool
+is_answer(const struct recording *rec, const char *path, uint32_t call)
+{
+	const struct recorded_call *c = &rec->calls[call];
+
+	return names_call(path, c) && !(strcmp(path, c->call->id) == 0 && needs_attempt(rec, call));
+}
+
+static bool
+any_answers(const struct recording *rec, char *const *paths, uint32_t call)
+{
+	for (; paths != NULL && *paths != NULL; paths++)
+		if (is_answer(rec, *paths, call))
+			return true;
+	return false;
+}
+
 /* A call that a PATH names now comes first. */
 enum recall_decision
 recording_decision(const struct recording *rec, uint32_t call)
 {
 	const struct history_answers *answers = &rec->spec->answers;
 
-	if (any_names(answers->redo, &rec->calls[call]))
+	if (any_answers(rec, answers->redo, call))
 		return RECALL_REDO;
-	if (any_names(answers->skip, &rec->calls[call]))
+	if (any_answers(rec, answers->skip, call))
 		return RECALL_SKIP;
-	/* A call that was made again since, under another name, is done. */
+	/* A call that was made again since, under another name, is done, or is in doubt once more. */
+	if (recording_doubtful(rec, call))
+		return RECALL_UNDECIDED;
 	if (any_named_before(rec->redo_before, answers->redo, call) &&
 	    (rec->calls[call].status.state != RECALL_SUCCEEDED || rec->calls[call].links.result_from != NO_CALL))
 		return RECALL_REDO;
@@ -409,8 +447,7 @@ recording_skipped_twice(const struct recording *rec, uint32_t call)
 	size_t count = 0;
 
 	for (size_t i = 0; paths != NULL && paths[i] != NULL; i++)
-		count += names_call(paths[i], &rec->calls[call]) ||
-		    (rec->skip_before != NULL && rec->skip_before[i] == call);
+		count += is_answer(rec, paths[i], call) || (rec->skip_before != NULL && rec->skip_before[i] == call);
 	return count > 1;
 }
 
@@ -419,6 +456,15 @@ recording_step_skipped(const struct recording *rec, uint32_t call)
 {
 	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
 		if (strchr(*path, ':') == NULL && path_names(*path, rec->calls[call].call))
+			return true;
+	return false;
+}
+
+bool
+recording_skipped_itself(const struct recording *rec, uint32_t call)
+{
+	for (char *const *path = rec->spec->answers.skip; path != NULL && *path != NULL; path++)
+		if (strchr(*path, ':') != NULL && is_answer(rec, *path, call))
 			return true;
 	return false;
 }
@@ -441,26 +487,6 @@ refuse_path(const struct recording *rec, const char *option, const char *path, s
 	free(hint);
 	free(names);
 	return -1;
-}
-
-/* Refuses a PATH that once named one call and now names calls of several attempts in doubt. */
-static int
-refuse_ambiguous(const struct recording *rec, const char *option, const char *path, struct error *err)
-{
-	const size_t *named = map_get(&rec->calls_by_id, path, strlen(path));
-	struct buffer labels = BUFFER_INIT;
-	size_t count = 0;
-
-	for (uint32_t i = 0; named != NULL && *named > 1 && i < rec->call_count; i++)
-		if (recording_counts(rec, i) && strcmp(rec->calls[i].call->id, path) == 0 &&
-		    recording_doubtful(rec, i))
-			buffer_format(&labels, "%s%s@%lu", count++ > 0 ? " or " : "", path,
-			    (unsigned long)rec->calls[i].attempt);
-	if (count > 1)
-		error_set(err, ERROR_USAGE, option, "%s is in doubt of several attempts: say which, %s", path,
-		    buffer_string(&labels));
-	buffer_free(&labels);
-	return count > 1 ? -1 : 0;
 }
 
 /* Refuses CALL/TOOL#NUMBER unless the tool call is in doubt and decided about separately. */
@@ -626,7 +652,7 @@ check_path(const struct recording *rec, const char *option, const char *path, st
 			asked = call;
 	}
 	if (decidable || (found && asked == NO_CALL))
-		return refuse_ambiguous(rec, option, path, err) != 0 ? -1 : redone ? 2 : used ? 3 : 1;
+		return redone ? 2 : used ? 3 : 1;
 	if (asked != NO_CALL)
 		refuse_asked(rec, option, path, asked, err);
 	else if (kept)

@@ -348,6 +348,8 @@ uint32_t *recording_named_before(const struct recording *rec, char *const *paths
 bool recording_child_answered(const struct recording *rec, uint32_t call);
 /* Whether the user wants all calls of its step taken as done (--skip STEP). */
 bool recording_step_skipped(const struct recording *rec, uint32_t call);
+/* Whether the user wants this call taken as done (--skip CALL), perhaps beside those of its step. */
+bool recording_skipped_itself(const struct recording *rec, uint32_t call);
 /* Whether --skip names the call twice: one that is compared with it is left out, too. */
 bool recording_skipped_twice(const struct recording *rec, uint32_t call);
 /* Whether --redo names a call that its condition left out, or that failed or did not end, for which no other

@@ -14,6 +14,9 @@
 #define ALIGNED_MOST ((size_t)1 << 14) /* words of one middle times those of the other */
 #define TEXT_MOST ((size_t)1 << 15) /* bytes of a text that are compared */
 #define UUID_LEN 36
+#define RANDOM_LEAST 20 /* bytes of a word in base64 */
+#define LINE_LEAST 64 /* bytes of a line of base64 behind which another one follows, */
+#define LINE_END_MOST 2 /* after so many others: a blank or an escaped line feed */
 #define CHANCE_LEAST 6 /* bytes of a word that looks like a time or an id */
 
 static bool
@@ -37,6 +40,43 @@ is_uuid(const char *at, size_t most)
 		if (i == 8 || i == 13 || i == 18 || i == 23 ? at[i] != '-' : !isxdigit((unsigned char)at[i]))
 			return false;
 	return true;
+}
+
+static bool
+is_base64(char c)
+{
+	return isalnum((unsigned char)c) || (c != '\0' && strchr("+/-_", c) != NULL);
+}
+
+static size_t
+base64_length(const char *at, size_t most)
+{
+	size_t len = 0;
+
+	while (len < most && is_base64(at[len]))
+		len++;
+	while (len > 0 && len < most && at[len] == '=')
+		len++;
+	return len;
+}
+
+/* Whether that looks like bytes in base64: of neighbouring bytes two thirds are of different kinds, while in names, and
+ * in paths of names, most are of the same. */
+static bool
+is_random(const char *at, size_t len)
+{
+	size_t changes = 0, signs = 0;
+	int kinds = 0;
+
+	for (size_t i = 0, before = 0; i < len; i++) {
+		const size_t kind = islower((unsigned char)at[i]) ? 1 : isupper((unsigned char)at[i]) ? 2 : is_digit(at[i]) ? 4 : 8;
+
+		changes += i > 0 && kind != before;
+		signs += kind == 8;
+		kinds |= (int)kind;
+		before = kind;
+	}
+	return len >= RANDOM_LEAST && (kinds & 7) == 7 && signs * 8 <= len && changes * 5 >= len * 2;
 }
 
 /* The length of the word at the beginning of a text. */
@@ -77,13 +117,16 @@ struct words
 words_of(struct span text)
 {
 	struct words words = { NULL, 0 };
-	size_t part = 0;
+	size_t part = 0, behind_line = 0; /* of base64: where its next line may begin */
 
 	if (text.len > TEXT_MOST)
 		text.len = TEXT_MOST;
 	words.list = memory_array(NULL, text.len + 1, sizeof *words.list);
 	for (size_t i = 0; i < text.len;) {
-		const size_t len = word_length(text.at + i, text.len - i);
+		const bool begins = i == 0 || !is_base64(text.at[i - 1]);
+		const size_t base64 = begins ? base64_length(text.at + i, text.len - i) : 0;
+		const bool random = base64 > 0 && (is_random(text.at + i, base64) || (behind_line > 0 && i <= behind_line + LINE_END_MOST));
+		const size_t len = random ? base64 : word_length(text.at + i, text.len - i);
 		const bool blank = isspace((unsigned char)text.at[i]), parts = strchr("'\"`\\{}[](),;=|<>&", text.at[i]) != NULL;
 
 		part += parts || blank;
@@ -91,6 +134,8 @@ words_of(struct span text)
 			words.list[words.count++] = (struct word){ span_of(text.at + i, len), part };
 		part += parts;
 		i += len;
+		if (random)
+			behind_line = len >= LINE_LEAST ? i : 0;
 	}
 	return words;
 }

@@ -5,8 +5,8 @@
  * same parts.
  *
  * A word is a run of letters and digits; a run of letters with a number behind it is two (x12); a
- * number goes on over what joins its parts (2026-11-30T08:15, 1.5); a UUID is one word, and so is any
- * other byte that is no blank. A part is what stands between blanks, quotes, brackets and commas: if
+ * number goes on over what joins its parts (2026-11-30T08:15, 1.5); a UUID is one word, a line of base64 too, and so
+ * is any other byte that is no blank. A part is what stands between blanks, quotes, brackets and commas: if
  * two words of a part differ, all between them do too, as those may be equal by chance. Of a long text the
  * beginning is compared.
  */

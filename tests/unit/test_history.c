@@ -479,7 +479,7 @@ test_claims(void **state)
 		{ "one that began anew does", "R\nS s a:0:0 fx=external\nC c a:0:0 result=1\n"
 		    "R\nS s2 a:0:0 fx=external def=7 claims=s\nR\nS s3 a:0:0 fx=external def=7 claims=s2",
 		    RECALL_RESUME, NULL, NULL, {
-		    { "a 0 0 7", "waiting: a:0:0: may or may not have happened: resume with --redo a:0:0 or --skip a:0:0" } } },
+		    { "a 0 0 7", "waiting: a:0:0@3: may or may not have happened: resume with --redo a:0:0@3 or --skip a:0:0@3" } } },
 		{ "one that works does", "R\nS s a:0:0 fx=external\nC c a:0:0 err=exit_status exit=1\n"
 		    "R\nS s2 a:0:0 fx=external claims=s", RECALL_RESUME, NULL, NULL, {
 		    { "a 0 0 0", "waiting: a:0:0: may or may not have happened: resume with --redo a:0:0 or --skip a:0:0" } } },
@@ -586,7 +586,7 @@ test_changed(void **state)
 		    "R\nS t a:0:0\nC d a:0:0 err=waiting compared=s", RECALL_RESUME, NULL, "a:0:0", {
 		    { "a 0 0 0", "open changed skip started=%s% completed=%c%" },
 		    { "a 0 0 0", "waiting: a: has asked whether it is a:0:0, which another call has taken over: "
-		    "to make this one as well, resume with --new a" },
+		    "to make this one as well, resume with --new a, to take it as done, too, with --skip a" },
 		    { "a 0 7 0", "succeeded started=%s% completed=%c%" } } },
 		{ "a decision is for doubts and changes alone", "R\nS s a:0:0 fx=external\n"
 		    "C c a:0:0 result=1", RECALL_RESUME, "a", NULL, {

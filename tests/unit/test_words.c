@@ -6,6 +6,7 @@
 #include "base/buffer.h"
 #include "history/words.h"
 
+#define LINE64 "szTpZ0b1pcgiOw7KCyPuf54JiuwrbeEL9HuTPIrbNG2/uPKtryyBacaXyVd9SHfK"
 #define U1 "3f2a9c1e-77d4-4b06-9a51-0e4dbb6a7f10"
 #define U2 "c04d5b7a-1e32-4f88-8c9d-a1b2c3d4e5f6"
 
@@ -32,6 +33,10 @@ test_split(void **state)
 	} table[] = {
 		{ "", 0 }, { " \t\n", 0 }, { "echo a", 2 }, { "a>>b", 4 }, { "x12", 2 }, { "2026-11-30T08:15:01.5Z x", 2 },
 		{ "1-1796054109445410347", 3 }, { "1.5", 1 }, { "1.", 2 }, { U1, 1 }, { U1 "x", 9 }, { "tmp.BHJUWs25Sv", 3 },
+		/* Base64: on a line of its own, of a long text with what follows, and names that only look similar. */
+		{ "z1tpCreBqnU1k+NEDCvT7tomAfhsfMac", 1 }, { "key=a+M0rcN4oZZFGTOxezNK1np6zw== x", 4 },
+		{ LINE64 "\nb3=", 2 }, { LINE64 "\\nb3/x=", 3 }, { LINE64 " - b3", 4 },
+		{ "/usr/share/Doc/package-2/README", 12 }, { "src/my_first_class2/Other_name", 12 },
 	};
 
 	(void)state;

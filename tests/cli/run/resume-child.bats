@@ -318,6 +318,7 @@ a"
 }
 
 @test "child runs that keep no transcript are known by what they read, also from a step" {
+	patient
 	echo 'awf-step -q --effects external mail -- sh -c "cat >>mails"' >kid.awf
 	for feed in 'echo $x |' 'awf-step -n say -- echo $x |' 'cat $x | cat | '; do
 		rm -f mails open
@@ -354,7 +355,7 @@ a"
 		run -3 awf-run -n --id-file id flow.awf
 		sed -i 's/a b c/N b c/' flow.awf
 		run -3 --separate-stderr awf-run --resume "$(<id)"
-		[[ $stderr == *'kid:0:0: its standard input is another'* ]]
+		[[ $stderr == *'kid:0:0: given "N": its standard input is another'* ]]
 		run -3 --separate-stderr awf-run --resume "$(<id)" --$answer kid:0:0
 		: >open
 		run -0 --separate-stderr awf-run --resume "$(<id)"

@@ -30,7 +30,7 @@ static const struct option_spec options[] = {
 	    OPTION_INTO_LIST(struct eval_settings, variant_texts) },
 	{ OPT_CHECK, 'c', "check", "NAME=COMMAND", "reads {input, result ...}: exit status 0 right, 1 wrong",
 	    OPTION_INTO_LIST(struct eval_settings, check_texts) },
-	{ OPT_REUSE, 0, "reuse", "[=RUN]", "pay only for what is another than in RUN",
+	{ OPT_REUSE, 0, "reuse", "[=RUN]", "take over what is the same, pay for the rest",
 	    OPTION_INTO_TEXT(struct eval_settings, reuse) },
 	{ OPT_FORM, 'o', "output", "FORM", "table, md, csv, jsonl, junit, tap, github or html",
 	    OPTION_INTO_CHOICE(struct eval_settings, form, forms) },

@@ -267,3 +267,24 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	run -0 awf-eval --report @
 	[[ $output == *' 1/1 '* ]]
 }
+
+@test "the example: six mails, and the job for CI" {
+	cp -R "$ROOT/examples/evaluate" "$ROOT/examples/agents" .
+	cd evaluate
+	command=$(grep -o 'AWF_MODEL=replay.*' README)
+	command=${command% ./sort.awf}
+	run -0 --separate-stderr sh -c "$command --baseline baseline.json ./sort.awf"
+	same "$(grep -c '^sort .* 5/6 ' <<<"$output")" 1
+	[[ $output == *'baseline: sort: 5/6 in the baseline, 5/6 now'* ]]
+	run -0 sh -c "$command --baseline baseline.json --update ./sort.awf"
+	cmp baseline.json "$ROOT/examples/evaluate/baseline.json"
+	# Two steps of the job, with one try of each mail.
+	export WORKFLOW=./sort.awf INPUTS=mails.jsonl CHECK="topic=jq -e '.result == .expected'" AWF_MODEL=replay/answers.jsonl
+	evaluate=$(sed -n 's/^ *run: \(awf-eval -i .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")
+	# The answers of the example have no price.
+	run -0 sh -c "${evaluate/ --max-cost 2/}"
+	[[ $output == '::warning title=sort/refund::topic: 0 of 5 passed'* ]]
+	export GITHUB_STEP_SUMMARY=$PWD/summary
+	sh -c "$(sed -n 's/^ *run: \(awf-eval --report .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")"
+	grep -q '^| sort | 25/30 |' summary
+}

@@ -271,3 +271,45 @@ export -f ask events items
 		cat slow'
 	same "$output" "$(printf '2000001\n2000001\n2000001\n50000001')"
 }
+
+# Starts tests/support/http2-server.py, as OpenAI's.
+http2_server() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=server \
+		-addext subjectAltName=IP:127.0.0.1 -keyout h2.key -out h2.pem 2>/dev/null
+	LOG="$BATS_TEST_TMPDIR/http2.log"
+	python3 -S "$ROOT/tests/support/http2-server.py" h2.port "$LOG" h2.pem h2.key 3>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s h2.port
+	export OPENAI_BASE_URL="https://127.0.0.1:$(cat h2.port)/v1" CURL_CA_BUNDLE="$PWD/h2.pem" LOG
+}
+
+@test "a request that an HTTP/2 server says it has not processed is sent again, which is no try" {
+	http2_server
+	# All but the first of ten are above the last stream that GOAWAY names.
+	seq 10 | sed 's/$/ goaway:10/' >in
+	run -0 awf-run -- bash -c 'items -j 10 --retries 0 all' <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(jq -r .answer "$LOG" | sort | uniq -c | tr -s ' ' | paste -sd,)" ' 9 goaway, 10 ok'
+	same "$(payloads step.completed .retries | sort -u)" null
+	# A stream alone, the first of its connection and later ones.
+	: >"$LOG"
+	seq 4 | sed 's/$/ refused:2/' >in
+	run -0 awf-run -- bash -c 'items --retries 0 all' <in
+	same "$output" "$(sed 's/^/said /' in)"
+	same "$(jq -r '"\(.said) \(.answer)"' "$LOG" | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '1 2 1 2 1 2 1 2'
+	same "$(payloads step.completed .retries | sort -u)" null
+	awf-verify -q
+}
+
+@test "an HTTP/2 server that refuses for ever is a failed try; a connection that ends without a word, too" {
+	http2_server
+	run -3 --separate-stderr awf-step -r --retries 0 -m openai/m -p 'x refused:1000' s <<<''
+	same "$(grep -c refused "$LOG")" 6
+	[[ $stderr == *'openai: '* ]]
+	: >"$LOG"
+	run -3 --separate-stderr awf-step -r --retries 0 -m openai/m -p 'x dropped' s <<<''
+	same "$(wc -l <"$LOG")" 1
+	# On a connection that was used before, too.
+	run -3 --separate-stderr awf-run -- bash -c 'items --retries 0 all' <<<$'1 ok\n2 dropped'
+	same "$(jq -r .answer "$LOG" | paste -sd' ')" 'dropped ok dropped'
+}

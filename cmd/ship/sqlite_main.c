@@ -170,11 +170,12 @@ use_log(struct database *d, struct error *err)
 	return code == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
-/* Switches a new file to a write-ahead log, unless somebody is using it at this moment: then later. */
+/* Switches a new file to a write-ahead log, unless somebody is using it at this moment: then later. The log of a file
+ * that was replaced would be taken for that of the other one. */
 static void
 end_filling(struct database *d)
 {
-	if (d->filling &&
+	if (d->filling && !sqlite_is_replaced(&d->at) &&
 	    sqlite3_exec(d->at.db, "PRAGMA journal_mode = wal", NULL, NULL, NULL) == SQLITE_OK)
 		d->filling = false;
 }

@@ -170,14 +170,19 @@ use_log(struct database *d, struct error *err)
 	return code == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
-/* Switches a new file to a write-ahead log, unless somebody is using it at this moment: then later. The log of a file
- * that was replaced would be taken for that of the other one. */
+/* Switches a new file to a write-ahead log, unless somebody is using it at this moment: then later. The log is also
+ * opened now. The next transaction would do that, and if the file was replaced before that, it would make a log that
+ * counts as one of the other file. */
 static void
 end_filling(struct database *d)
 {
-	if (d->filling && !sqlite_is_replaced(&d->at) &&
-	    sqlite3_exec(d->at.db, "PRAGMA journal_mode = wal", NULL, NULL, NULL) == SQLITE_OK)
-		d->filling = false;
+	struct error ignored = ERROR_INIT;
+
+	if (!d->filling || sqlite_is_replaced(&d->at) ||
+	    sqlite3_exec(d->at.db, "PRAGMA journal_mode = wal", NULL, NULL, NULL) != SQLITE_OK)
+		return;
+	d->filling = false;
+	sqlite_has_schema(&d->at, &d->made[VERSION], &ignored);
 }
 
 /* How much is kept in memory and in the log, and when it is synced. The log ends at so many pages. */
@@ -227,9 +232,9 @@ close_database(void *context)
 {
 	struct database *d = context;
 
+	end_filling(d);
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(d->made[i]);
-	end_filling(d);
 	sqlite3_close(d->at.db);
 	row_free(&d->row);
 	free(d->at.path);
@@ -247,6 +252,8 @@ ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position 
 
 	if (s == NULL)
 		return keep_cause(d, err);
+	if (check_place(d, err) != 0)
+		return -1;
 	*have = (struct position){ .seq = 0 };
 	bind_text(s, 1, sent->run_id);
 	got = sqlite3_step(s);
@@ -409,6 +416,8 @@ ship_sqlite_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct database *d = context;
 
+	if (check_place(d, err) != 0)
+		return -1;
 	if (ship_sqlite_execute_script(d, "BEGIN IMMEDIATE", err) != 0)
 		return keep_cause(d, err);
 	for (size_t i = 0; i < b->with_count; i++) {

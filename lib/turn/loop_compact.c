@@ -340,8 +340,10 @@ ask_for_summary(struct loop *l, struct span messages, size_t replaced, struct bu
 		    !fallback_helps(err->code) || (l->turns->deadline != 0 && clock_monotonic() >= l->turns->deadline))
 			break;
 	}
-	if (status == 0)
+	if (status == 0) {
+		*err = (struct error)ERROR_INIT; /* of tries before */
 		read_text(l->turn.answer.blocks, summary);
+	}
 	leave_maker(l, &was);
 	buffer_free(&request.text);
 	return status;

@@ -169,6 +169,31 @@ clerks() { bodies | jq -c 'select(.system | tostring | contains("You are a clerk
 	awf-verify --determinism --isolation copy
 }
 
+@test "a worker that is killed while it is asked for a summary: the summary is asked for once more, which is no retry" {
+	agent scout $'tools: [look]\ncompact: {at: 500, keep: 2}'
+	# The fourth request is the first for a summary.
+	model_server --answer-for 'You summarise' gist --answer u1 --answer u2 --answer u4 --answer last --loop --fault 4:stall
+	awf-run -c 'awf-step -a scout -r --retries 0 work' <<<"$(head -c 1200 /dev/zero | tr '\0' q)" >out 3>&- &
+	run=$!
+	asked() { [ "$(sent)" -ge 4 ]; }
+	eventually asked
+	# shellcheck disable=SC2046 # one or more
+	kill -9 $(workers)
+	wait "$run"
+	same "$(cat out)" 'all right'
+	same "$(payloads message.user 'select(.compact)' | wc -l)" "$(payloads message.assistant 'select(.compact)' | wc -l)"
+	awf-verify -q
+}
+
+@test "a summary that takes another try, or another model, is no failure of the call" {
+	agent scout $'tools: [look]\nfallback: [anthropic/spare]\ncompact: {at: 500, keep: 2}'
+	for retries in 1 0; do
+		model_server --answer-for 'You summarise' gist --answer u1 --answer u2 --answer u4 --answer last --loop --fault 4:529
+		same "$(awf-run -c "awf-step -a scout -r --retries $retries --delay 1ms work" <<<"$(head -c 1200 /dev/zero | tr '\0' q)")" 'all right'
+		same "$(payloads message.assistant 'select(.compact) | .model' | wc -l)" 1
+	done
+}
+
 @test "an agent that cannot make summaries is refused, and so is one that is not there" {
 	agent scout 'compact: {at: 1k, agent: clerk}'
 	run -2 --separate-stderr awf-step -a scout work <<<x

@@ -54,6 +54,20 @@ open_database(void *context, const char *url, struct error *err)
 	return d->at.path != NULL ? 0 : -1;
 }
 
+/* Undoes what a process that was killed had not completed in a file without a log, which nobody can read
+ * before that. It takes somebody who may write: if that fails, reading fails, and says why. */
+static void
+roll_back_unfinished(const struct database *d)
+{
+	sqlite3 *db = NULL;
+
+	if (sqlite3_open_v2(d->at.path, &db, SQLITE_OPEN_READWRITE, NULL) == SQLITE_OK) {
+		sqlite3_busy_timeout(db, BUSY_MS);
+		sqlite3_exec(db, "PRAGMA schema_version", NULL, NULL, NULL);
+	}
+	sqlite3_close(db);
+}
+
 static int64_t
 data_version(struct database *d, struct error *err)
 {
@@ -71,6 +85,11 @@ has_tables(void *context, struct error *err)
 	if (d->at.db == NULL && sqlite_open(&d->at, SQLITE_OPEN_READONLY, BUSY_MS, err) != 0)
 		return -1;
 	has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
+	if (has < 0 && sqlite3_extended_errcode(d->at.db) == SQLITE_READONLY_ROLLBACK) {
+		roll_back_unfinished(d);
+		*err = (struct error)ERROR_INIT;
+		has = sqlite_has_schema(&d->at, &d->made[VERSION], err);
+	}
 	if (has == 1) {
 		d->version = data_version(d, err);
 		has = d->version < 0 ? -1 : 1;

@@ -5,6 +5,9 @@
  *   - A batch is one transaction, which begins with the writer's lock: the position of a run, in
  *     its row of runs_head, cannot change before its lines are appended. So many may write.
  *   - What is committed is on disk, unless AWF_SYNC is none, and in the file that has the name.
+ *   - A file has a write-ahead log, so that those who read and those who write do not wait for one another.
+ *     A new one gets it when few lines come at a time: until then each page is written once, where it
+ *     belongs, instead of twice.
  */
 #include <errno.h>
 #include <sqlite3.h>
@@ -25,6 +28,7 @@
 #define PROGRAM "awf-ship-sqlite"
 #define BUSY_MS 300000      /* for other writers */
 #define PAGE_SIZE "16384"   /* of a file that is created */
+#define FEW_BYTES ((size_t)4 << 20) /* of a batch: no more lines were waiting */
 #define LOG_BYTES (64 << 20) /* of the log, after which it is copied into the file */
 
 extern const char sqlite_sql[];
@@ -55,6 +59,7 @@ struct database {
 	sqlite3_stmt *made[STATEMENTS];
 	struct row row;
 	int64_t keep_ms;
+	bool filling;               /* a new file, which has no log yet */
 };
 
 /* Checks that the file still has its name: a file that was removed or replaced meanwhile can
@@ -64,6 +69,18 @@ check_place(const struct database *d, struct error *err)
 {
 	return !sqlite_is_replaced(&d->at) ? 0 : error_set(err, ERROR_SYSTEM, d->at.path,
 	    "was removed or replaced since it was opened");
+}
+
+/* Replaces an error by that of check_place(), if that is its cause: SQLite calls it an error of the disk, or says
+ * that the file may not be written to. */
+static int
+keep_cause(const struct database *d, struct error *err)
+{
+	struct error place = ERROR_INIT;
+
+	if (check_place(d, &place) != 0)
+		*err = place;
+	return -1;
 }
 
 static int
@@ -153,6 +170,21 @@ use_log(struct database *d, struct error *err)
 	return code == SQLITE_OK ? 0 : sqlite_fail(&d->at, err);
 }
 
+/* Switches a new file to a write-ahead log, unless somebody is using it at this moment: then later. The log is also
+ * opened now. The next transaction would do that, and if the file was replaced before that, it would make a log that
+ * counts as one of the other file. */
+static void
+end_filling(struct database *d)
+{
+	struct error ignored = ERROR_INIT;
+
+	if (!d->filling || sqlite_is_replaced(&d->at) ||
+	    sqlite3_exec(d->at.db, "PRAGMA journal_mode = wal", NULL, NULL, NULL) != SQLITE_OK)
+		return;
+	d->filling = false;
+	sqlite_has_schema(&d->at, &d->made[VERSION], &ignored);
+}
+
 /* How much is kept in memory and in the log, and when it is synced. The log ends at so many pages. */
 static int
 set_limits(struct database *d, enum sync_mode sync, struct error *err)
@@ -166,7 +198,7 @@ set_limits(struct database *d, enum sync_mode sync, struct error *err)
 	if (page <= 0)
 		return -1;
 	sql = memory_format("PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = %lld; "
-	    "PRAGMA synchronous = %s", (long long)(LOG_BYTES / page), sync == SYNC_NONE ? "off" : "full");
+	    "PRAGMA synchronous = %s", (long long)(LOG_BYTES / page), sync == SYNC_NONE ? "off" : "extra");
 	failed = ship_sqlite_execute_script(d, sql, err);
 	free(sql);
 	return failed;
@@ -190,8 +222,9 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 		return -1;
 	/* A line has some kilobytes: so pages of the usual 4 KiB have one or two and are often half empty,
 	 * and each page is a write of its own. A file that exists keeps its size. */
+	d->filling = d->at.file.st_size == 0;
 	return ship_sqlite_execute_script(d, "PRAGMA page_size = " PAGE_SIZE, err) != 0 ||
-	    use_log(d, err) != 0 || set_limits(d, sync, err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
+	    (!d->filling && use_log(d, err) != 0) || set_limits(d, sync, err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
 }
 
 static void
@@ -199,6 +232,7 @@ close_database(void *context)
 {
 	struct database *d = context;
 
+	end_filling(d);
 	for (size_t i = 0; i < STATEMENTS; i++)
 		sqlite3_finalize(d->made[i]);
 	sqlite3_close(d->at.db);
@@ -217,6 +251,8 @@ ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position 
 	int got;
 
 	if (s == NULL)
+		return keep_cause(d, err);
+	if (check_place(d, err) != 0)
 		return -1;
 	*have = (struct position){ .seq = 0 };
 	bind_text(s, 1, sent->run_id);
@@ -229,7 +265,7 @@ ship_sqlite_ask_position(void *context, struct batch_run *sent, struct position 
 		sqlite_fail(&d->at, err);
 	}
 	sqlite3_reset(s);
-	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : -1;
+	return got == SQLITE_ROW || got == SQLITE_DONE ? 0 : keep_cause(d, err);
 }
 
 /* Whether it has this line, or had it: lines that were removed are not compared. */
@@ -380,19 +416,23 @@ ship_sqlite_write_batch(void *context, struct batch *b, struct error *err)
 {
 	struct database *d = context;
 
-	if (ship_sqlite_execute_script(d, "BEGIN IMMEDIATE", err) != 0)
+	if (check_place(d, err) != 0)
 		return -1;
+	if (ship_sqlite_execute_script(d, "BEGIN IMMEDIATE", err) != 0)
+		return keep_cause(d, err);
 	for (size_t i = 0; i < b->with_count; i++) {
 		if (b->with[i]->refused || write_run(d, b->with[i], err) == 0)
 			continue;
 		if (err->code != ERROR_DIVERGENCE) {
 			sqlite3_exec(d->at.db, "ROLLBACK", NULL, NULL, NULL);
-			return -1;
+			return keep_cause(d, err);
 		}
 		target_refuse(b->with[i], err);
 		*err = (struct error)ERROR_INIT;
 	}
-	if (ship_sqlite_execute_script(d, "COMMIT", err) != 0 || check_place(d, err) != 0)
+	if (ship_sqlite_execute_script(d, "COMMIT", err) != 0)
+		return keep_cause(d, err);
+	if (check_place(d, err) != 0)
 		return -1;
 	for (size_t i = 0; i < b->with_count; i++) {
 		struct position have;
@@ -402,6 +442,8 @@ ship_sqlite_write_batch(void *context, struct batch *b, struct error *err)
 		batch_position(b->with[i], &have);
 		target_have(b->with[i], &have);
 	}
+	if (b->bytes < FEW_BYTES)
+		end_filling(d);
 	return 0;
 }
 

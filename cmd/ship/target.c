@@ -24,8 +24,8 @@
 #include "transcript/event.h"
 #include "transcript/event_keys.h"
 
-#define BATCH_BYTES ((size_t)16 << 20)
-#define BATCH_LINES ((size_t)20000)
+#define BATCH_BYTES ((size_t)32 << 20)
+#define BATCH_LINES ((size_t)40000)
 #define BATCH_MS 500              /* the longest wait of a batch's first line */
 #define QUIET_MS 20               /* after which the batch is not held for more lines */
 #define PRUNE_PAUSE_MS 3600000

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/patience.h"
@@ -87,10 +88,14 @@ read_body(char *bytes, size_t size, size_t count, void *context)
 
 /* Called by libcurl to rewind the body for sending it again. */
 static int
-refuse_again(void *context, curl_off_t offset, int origin)
+rewind_body(void *context, curl_off_t offset, int origin)
 {
-	(void)context, (void)offset, (void)origin;
-	return CURL_SEEKFUNC_FAIL;
+	struct handle_body *body = context;
+
+	if (offset != 0 || origin != SEEK_SET || body->may_repeat == NULL || !body->may_repeat(body->context))
+		return CURL_SEEKFUNC_FAIL;
+	body->sent = 0;
+	return CURL_SEEKFUNC_OK;
 }
 
 void
@@ -108,7 +113,8 @@ handle_post(CURL *easy, struct handle_body *body)
 	curl_easy_setopt(easy, CURLOPT_POST, 1L);
 	curl_easy_setopt(easy, CURLOPT_READFUNCTION, read_body);
 	curl_easy_setopt(easy, CURLOPT_READDATA, (void *)body);
-	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, refuse_again);
+	curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, rewind_body);
+	curl_easy_setopt(easy, CURLOPT_SEEKDATA, (void *)body);
 }
 
 const char *

@@ -29,10 +29,12 @@ bool handle_take_line(size_t *heads, size_t len);
 struct handle_body {
 	const char *bytes;
 	size_t len, sent;
+	bool (*may_repeat)(void *context); /* whether libcurl may send it again; NULL: never */
+	void *context;
 };
-/* Posts body->bytes, once only: if a kept connection closes without an answer, it is unknown
- * whether the server has processed the request, but libcurl would send it again (RFC 9110, section
- * 9.2.2). */
+/* Posts body->bytes, once only unless may_repeat() says otherwise: if a kept connection closes without
+ * an answer, it is unknown whether the server has processed the request, but libcurl would send it
+ * again (RFC 9110, section 9.2.2). */
 void handle_post(CURL *easy, struct handle_body *body);
 /* Why the transfer failed; message is libcurl's text. */
 const char *handle_failure(CURLcode result, const char *message);

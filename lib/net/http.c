@@ -6,6 +6,11 @@
  *
  * Requests to a server by https wait for its first connection, which shows whether it can carry many of
  * them (HTTP/2). If not, each has one of its own.
+ *
+ * By HTTP/2 a server can refuse a request and say that it has done nothing for it: by GOAWAY, for streams
+ * above the last one that it names, or by REFUSED_STREAM (RFC 9113, section 8.7). Such a request is sent
+ * again by another connection. libcurl reports other ends of an HTTP/2 stream with a message, before it asks
+ * for the body again; but for that of a connection that it gives up because the server breaks the protocol.
  */
 #include "net/http.h"
 
@@ -48,6 +53,8 @@ http_escape(struct buffer *url, const char *text)
 #define SHARED_CONNECTIONS 8L
 /* Connections that are kept for later requests. */
 #define IDLE_CONNECTIONS 64
+/* How often a request is sent again that servers have refused. */
+#define REFUSALS_MOST 5
 
 struct http {
 	CURLM *multi; /* owns the connections */
@@ -78,6 +85,8 @@ struct transfer {
 	bool headed;             /* a part of the head has arrived */
 	bool cut;                /* the rest of an error's body is not needed */
 	bool stale;              /* the kept connection has bytes that nobody has asked for */
+	bool http2;              /* the request was sent by HTTP/2 */
+	int refused;             /* how often it was sent again, as the server had not begun with it */
 	const char *wrong;       /* what is wrong with the answer; NULL: nothing */
 	size_t heads, taken;     /* bytes of header lines; of the body */
 	CURLcode result;
@@ -327,6 +336,35 @@ http_note_connection(struct http *h, const struct transfer *t)
 	h->kept[h->kept_next++ % IDLE_CONNECTIONS] = (struct kept){ port, fd };
 }
 
+/* Notes by which version of HTTP the request is sent. */
+static int
+on_debug(CURL *easy, curl_infotype type, char *bytes, size_t len, void *context)
+{
+	struct transfer *t = context;
+	const char *end = memchr(bytes, '\r', len);
+
+	(void)easy;
+	if (type == CURLINFO_HEADER_OUT && end != NULL)
+		t->http2 = end - bytes > 7 && memcmp(end - 7, " HTTP/2", 7) == 0;
+	return 0;
+}
+
+/* Whether the server has refused the request before it did anything for it. */
+static bool
+transfer_is_refused(struct transfer *t)
+{
+	if (!t->http2 || t->headed || t->taken > 0 || t->message[0] != '\0' || t->refused >= REFUSALS_MOST)
+		return false;
+	t->refused++;
+	return true;
+}
+
+static bool
+transfer_may_repeat(void *context)
+{
+	return transfer_is_refused(context);
+}
+
 #if LIBCURL_VERSION_NUM >= 0x075000
 /* Before a request is sent: on a connection that was used before nothing has come since its answer. A
  * server that answers twice would answer the next request with what was meant for the last. */
@@ -365,7 +403,7 @@ transfer_begin(struct transfer *t, struct http *h)
 	memset(&t->call->answer, 0, sizeof t->call->answer);
 	t->began = t->idle_since = clock_monotonic();
 	t->heads = t->taken = 0;
-	t->headed = t->cut = t->held = false;
+	t->headed = t->cut = t->held = t->http2 = false;
 	t->message[0] = '\0';
 	t->wrong = NULL;
 	handle_prepare(t->easy, t->url, t->authorities);
@@ -376,7 +414,8 @@ transfer_begin(struct transfer *t, struct http *h)
 	/* Without TLS it would wait for the head of the first answer, not of the first connection. */
 	curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, strncmp(t->url, "https:", 6) == 0 ? 1L : 0L);
 	if (request->body != NULL) {
-		t->body = (struct handle_body){ .bytes = request->body, .len = request->body_len };
+		t->body = (struct handle_body){ .bytes = request->body, .len = request->body_len,
+			.may_repeat = transfer_may_repeat, .context = t };
 		handle_post(t->easy, &t->body);
 	}
 	if (request->method != NULL)
@@ -390,6 +429,9 @@ transfer_begin(struct transfer *t, struct http *h)
 	if (t->stale)
 		curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, 1L);
 	t->stale = false;
+	curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 1L);
+	curl_easy_setopt(t->easy, CURLOPT_DEBUGFUNCTION, on_debug);
+	curl_easy_setopt(t->easy, CURLOPT_DEBUGDATA, (void *)t);
 	curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERFUNCTION, on_header);
 	curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, (void *)t);
@@ -399,8 +441,8 @@ transfer_begin(struct transfer *t, struct http *h)
 }
 
 /* Ends the transfer, complete or not. True: it must be repeated with the bundle, because the
- * directory does not have the server's authority, or by another connection; nothing was sent to the
- * server. */
+ * directory does not have the server's authority, or by another connection; the server has done nothing
+ * for it. */
 static bool
 transfer_end(struct transfer *t, struct http *h, bool failed)
 {
@@ -410,6 +452,12 @@ transfer_end(struct transfer *t, struct http *h, bool failed)
 	t->headers = NULL;
 	if (!failed && t->stale)
 		return true;
+	/* libcurl repeats no request that was the first of its connection. */
+	if (!failed && t->result == CURLE_GOT_NOTHING) {
+		t->message[0] = '\0';
+		if (transfer_is_refused(t))
+			return true;
+	}
 	if (failed || t->result != CURLE_PEER_FAILED_VERIFICATION || t->authorities == NULL)
 		return false;
 	h->authorities = NULL;

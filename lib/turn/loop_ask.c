@@ -337,15 +337,18 @@ loop_ask_aside(struct loop *l, struct request *request, struct error *err)
 	int status;
 
 	for (int tried = 1; loop_try(l, &request->text, tried, err) != 0; tried++) {
+		const bool lost = l->turn.answer.lost;
 		const int64_t asked_ms = l->turn.answer.retry_after_ms;
-		const int64_t delay = retry_delay_within(t->retry, tried, asked_ms,
+		const int64_t delay = lost ? 0 : retry_delay_within(t->retry, tried, asked_ms,
 		    t->deadline == 0 ? INT64_MAX : t->deadline - clock_monotonic());
 
 		held_leave(&l->held, err->code, asked_ms > 0 ? asked_ms : delay);
 		loop_partial_clear(l);
-		if (!l->turn.asked || !retry_wanted(t->retry, err->code, tried) ||
+		if (!l->turn.asked || !(lost || retry_wanted(t->retry, err->code, tried)) ||
 		    interrupts_sleep(t->interrupts, delay, err) == -1)
 			return -1;
+		/* What befell the worker is not this request's failure. */
+		tried -= lost;
 	}
 	held_leave(&l->held, ERROR_NONE, 0);
 	loop_partial_clear(l);

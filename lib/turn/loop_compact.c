@@ -2,7 +2,8 @@
  * Compaction: when a conversation comes to the agent's limit of tokens, its older messages are
  * replaced by a summary, which its model, or that of another agent, makes of them as a text, without
  * tools. What is kept begins with an answer, so that calls of tools and their results stay together. The
- * event of the summary says how many messages are kept: a resume and a replay go by it, and ask nobody.
+ * event of the summary says how many messages are kept: a resume and a replay go by it, and ask nobody. A
+ * resume also takes an answer that is recorded without that event, because the step was killed between the two.
  */
 #include "turn/loop.h"
 
@@ -271,14 +272,66 @@ leave_maker(struct loop *l, const struct maker *was)
 	l->conversation.fallen = was->fallen;
 }
 
+/* The recorded answer to this request; NULL: there is none. */
+static const struct recalled_event *
+find_recorded_answer(const struct loop *l, const struct request *request)
+{
+	const struct recalled *r = l->turns->recalled;
+
+	for (size_t i = 0; r != NULL && i < r->event_count; i++) {
+		const struct recalled_event *e = &r->events[i];
+
+		if (span_is(e->view.parent_event_id, l->turns->call->last) &&
+		    span_true(span_member(e->view.payload, KEY_COMPACT)) &&
+		    span_is(span_member(e->view.payload, KEY_REQUEST_SHA256), request->sha256))
+			return e;
+	}
+	return NULL;
+}
+
+/* Appends the text of an answer. */
+static void
+read_text(struct span blocks, struct buffer *text)
+{
+	for (struct span_walk block = span_walk(blocks); span_next(&block);)
+		if (span_is(span_member(block.value, KEY_TYPE), "text"))
+			span_decode(span_member(block.value, KEY_TEXT), text);
+}
+
+/* Takes a summary of the first messages that one of the maker's models has made already. */
+static bool
+take_recorded_answer(struct loop *l, struct span messages, size_t replaced, struct buffer *summary)
+{
+	const size_t most = l->turns->member->agent.fallback.count, was = l->conversation.fallen;
+	struct request request = { .text = BUFFER_INIT };
+	const struct recalled_event *e = NULL;
+
+	for (; l->turns->recalled != NULL && e == NULL && l->conversation.fallen <= most; l->conversation.fallen++) {
+		buffer_clear(&request.text);
+		write_request(l, messages, replaced, &request);
+		e = find_recorded_answer(l, &request);
+		if (e != NULL) {
+			loop_count(l, span_member(e->view.payload, KEY_MODEL), span_member(e->view.payload, KEY_USAGE));
+			read_text(span_member(e->view.payload, KEY_BLOCKS), summary);
+		}
+	}
+	l->conversation.fallen = was;
+	buffer_free(&request.text);
+	return e != NULL;
+}
+
 /* Asks for a summary of the first messages, and other models if one does not answer. */
 static int
-ask_for_summary(struct loop *l, struct span messages, size_t replaced, struct error *err)
+ask_for_summary(struct loop *l, struct span messages, size_t replaced, struct buffer *summary, struct error *err)
 {
 	const struct maker was = enter_maker(l);
 	struct request request = { .text = BUFFER_INIT };
 	int status;
 
+	if (take_recorded_answer(l, messages, replaced, summary)) {
+		leave_maker(l, &was);
+		return 0;
+	}
 	for (;; l->conversation.fallen++) {
 		buffer_clear(&request.text);
 		write_request(l, messages, replaced, &request);
@@ -286,6 +339,10 @@ ask_for_summary(struct loop *l, struct span messages, size_t replaced, struct er
 		if (status == 0 || l->conversation.fallen >= l->turns->member->agent.fallback.count ||
 		    !fallback_helps(err->code) || (l->turns->deadline != 0 && clock_monotonic() >= l->turns->deadline))
 			break;
+	}
+	if (status == 0) {
+		*err = (struct error)ERROR_INIT; /* of tries before */
+		read_text(l->turn.answer.blocks, summary);
 	}
 	leave_maker(l, &was);
 	buffer_free(&request.text);
@@ -378,11 +435,8 @@ loop_compact(struct loop *l, struct error *err)
 	if (kept > 0) {
 		replaced = l->conversation.givers.count - kept;
 		INVARIANT(replaced > 0 && begins_with_answer(span_of(all.data, all.len), replaced));
-		status = ask_for_summary(l, span_of(all.data, all.len), replaced, err);
 		buffer_text(&summary, heading);
-		for (struct span_walk block = span_walk(l->turn.answer.blocks); status == 0 && span_next(&block);)
-			if (span_is(span_member(block.value, KEY_TYPE), "text"))
-				span_decode(span_member(block.value, KEY_TEXT), &summary);
+		status = ask_for_summary(l, span_of(all.data, all.len), replaced, &summary, err);
 		if (status == 0 && summary.len == sizeof heading - 1)
 			status = error_set(err, ERROR_PROVIDER, agent->name,
 			    "compact: the model gave no summary of the conversation");

@@ -21,6 +21,26 @@ cleanup() { ! mountpoint -q small || umount small; }
 	killed "$(rounds 6 200)"
 }
 
+@test "SQLite: killed at any moment while a new database is made and filled" {
+	many_lines
+	RANDOM=${SEED:-1}
+	for ((round = 0; round < $(rounds 6 200); round++)); do
+		rm -f runs.db*
+		awf-ship --to "$TO" 2>/dev/null 3>&- &
+		pid=$!
+		nap "0.0$((RANDOM % 50 + 10))"
+		victims=$pid
+		((RANDOM % 2)) || victims=$(children "$pid")
+		# shellcheck disable=SC2086
+		[ -z "$victims" ] || kill -9 $victims 2>/dev/null || true
+		wait "$pid" 2>/dev/null || true
+		awf-ship --to "$TO"
+		same_lines
+		same "$(sql 'PRAGMA journal_mode')" wal
+		same "$(sql 'PRAGMA integrity_check')" ok
+	done
+}
+
 # bats test_tags=turn:3
 @test "SQLite: 20 at once ship the same to one database" {
 	many_lines

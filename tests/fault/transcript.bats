@@ -27,6 +27,12 @@ in_small_file_system() {
 	same "$(check_chain run.jsonl 32000)" 32000
 }
 
+# bats test_tags=turn:2
+@test "500 processes that append at the same time all get their turn within the time for the lock" {
+	fault_crowd run.jsonl 500 40
+	same "$(check_chain run.jsonl 20000)" 20000
+}
+
 @test "writers killed at random moments lose nothing that was acknowledged" {
 	rounds=${ROUNDS:-$(rounds 40 200)} segment=200 total=0 repairs=0 seed=${SEED:-$$}
 	for ((done = 0; done < rounds; done += segment)); do

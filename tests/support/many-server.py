@@ -11,12 +11,13 @@ hang           never
 together:N     once N of these are there
 large:BYTES    with so many, in pieces of 16 KiB
 later:BYTES    the same, half a second later
+half:SECONDS   the text at once, and the end after that time, which is written into LOG as "half"
 event:BYTES    with so many in one event, whose last piece comes a second after the others
 needs:KEY      at once, if that is the key of the request; else with status 401, after half a second
 reset          the connection is reset, after half an answer
 
 LOG has a line of JSON for each request when it has come, and when it has ended or its client has gone:
-{"time", "event": "begin", "end", "gone", "said", "connection", "at_once"}.
+{"time", "event": "begin", "half", "end", "gone", "said", "connection", "at_once"}.
 """
 import asyncio
 import json
@@ -79,6 +80,9 @@ async def answer(writer, said, key):
         await send(writer, event[-100:])
     else:
         await send(writer, chunk({"content": "said " + said}))
+    if how == "half":
+        log("half", said, 0)
+        await asyncio.sleep(float(argument))
     if how == "reset":
         writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
                                                    struct.pack("ii", 1, 0))

@@ -51,6 +51,28 @@ children_of() { cat /proc/"$1"/task/*/children 2>/dev/null; }
 	wait "$RUN_PID"
 }
 
+@test "SQLite: what awf-ship had not completed in a file without a log when it was killed is undone before it is read" {
+	on_sqlite
+	numbered 1
+	awf-ship --to "$TO"
+	sql 'PRAGMA journal_mode = delete' >/dev/null
+	# So small a cache is written into the file before the transaction ends.
+	mkfifo held
+	sqlite3 runs.db <held >/dev/null 3>&- &
+	RUN_PID=$!
+	exec 8>held
+	printf '%s\n' 'PRAGMA cache_size = 1;' 'BEGIN;' 'CREATE TABLE more AS SELECT 1 AS a, randomblob(100000) AS b;' \
+		"UPDATE agent_run_events SET line = 'x', cleaned = hex(randomblob(30000));" '.shell touch begun' >&8
+	eventually test -e begun
+	test -s runs.db-journal
+	kill -9 "$RUN_PID"
+	wait "$RUN_PID" || true
+	exec 8>&-
+	serve_db 1
+	copied 1
+	same "$(names 1)" run1
+}
+
 @test "SQLite: SIGTERM to all processes of a server leaves none of them, nor a copy that is not trusted" {
 	on_sqlite
 	numbered 1

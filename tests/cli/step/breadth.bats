@@ -271,3 +271,141 @@ export -f ask events items
 		cat slow'
 	same "$output" "$(printf '2000001\n2000001\n2000001\n50000001')"
 }
+
+# A certificate for this name of the server: server.pem, server.key.
+certify() {
+	openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=server \
+		-addext "subjectAltName=$1" -keyout server.key -out server.pem 2>/dev/null
+}
+
+# Starts tests/support/http2-server.py, as OpenAI's.
+http2_server() {
+	certify IP:127.0.0.1
+	LOG="$BATS_TEST_TMPDIR/http2.log"
+	python3 -S "$ROOT/tests/support/http2-server.py" h2.port "$LOG" server.pem server.key 3>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually test -s h2.port
+	export OPENAI_BASE_URL="https://127.0.0.1:$(cat h2.port)/v1" CURL_CA_BUNDLE="$PWD/server.pem" LOG
+}
+
+@test "a request that an HTTP/2 server says it has not processed is sent again, which is no try" {
+	http2_server
+	# All but the first of ten are above the last stream that GOAWAY names.
+	seq 10 | sed 's/$/ goaway:10/' >in
+	run -0 awf-run -- bash -c 'items -j 10 --retries 0 all' <in
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(jq -r .answer "$LOG" | sort | uniq -c | tr -s ' ' | paste -sd,)" ' 9 goaway, 10 ok'
+	same "$(payloads step.completed .retries | sort -u)" null
+	# A stream alone, the first of its connection and later ones.
+	: >"$LOG"
+	seq 4 | sed 's/$/ refused:2/' >in
+	run -0 awf-run -- bash -c 'items --retries 0 all' <in
+	same "$output" "$(sed 's/^/said /' in)"
+	same "$(jq -r '"\(.said) \(.answer)"' "$LOG" | sort | uniq -c | awk '{ print $1 }' | paste -sd' ')" '1 2 1 2 1 2 1 2'
+	same "$(payloads step.completed .retries | sort -u)" null
+	awf-verify -q
+}
+
+@test "an HTTP/2 server that refuses for ever is a failed try; a connection that ends without a word, too" {
+	http2_server
+	run -3 --separate-stderr awf-step -r --retries 0 -m openai/m -p 'x refused:1000' s <<<''
+	same "$(grep -c refused "$LOG")" 6
+	[[ $stderr == *'openai: '* ]]
+	: >"$LOG"
+	run -3 --separate-stderr awf-step -r --retries 0 -m openai/m -p 'x dropped' s <<<''
+	same "$(wc -l <"$LOG")" 1
+	# On a connection that was used before, too.
+	run -3 --separate-stderr awf-run -- bash -c 'items --retries 0 all' <<<$'1 ok\n2 dropped'
+	same "$(jq -r .answer "$LOG" | paste -sd' ')" 'dropped ok dropped'
+}
+
+# It takes a thread of the worker for each look-up.
+@test "the name of a server is looked up once for all who ask at the same time" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	certify DNS:server.test
+	rm many.port
+	many_server server.pem server.key
+	echo '127.0.0.1 localhost server.test' >hosts
+	export OPENAI_BASE_URL="https://server.test:$(cat many.port)/v1" CURL_CA_BUNDLE="$PWD/server.pem"
+	cat >look.py <<-'PYTHON'
+		import glob, os
+		most = 0
+		while not os.path.exists("over"):
+		    for process in glob.glob("/proc/[0-9]*"):
+		        try:
+		            with open(process + "/cmdline", encoding="utf-8", errors="replace") as line:
+		                if "--worker=" + os.environ["AWF_STORAGE"] in line.read():
+		                    most = max(most, len(os.listdir(process + "/task")))
+		        except OSError:
+		            pass
+		print(most)
+	PYTHON
+	seq 60 | sed 's/$/ together:60/' >in
+	run -0 unshare -rm bash -c 'mount --bind hosts /etc/hosts
+		awf-run -- bash -c "python3 -S look.py >most & items -j 60 all <in; touch over; wait"'
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(most)" 60
+	[ "$(cat most)" -ge 1 ]
+	[ "$(cat most)" -le 2 ]
+}
+
+@test "an authority that is in the bundle alone is found for all who ask at the same time" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	[ -e /etc/ssl/certs/ca-certificates.crt ] || skip 'no bundle of authorities where it is looked for'
+	certify IP:127.0.0.1
+	rm many.port
+	many_server server.pem server.key
+	export OPENAI_BASE_URL="https://127.0.0.1:$(cat many.port)/v1"
+	unset CURL_CA_BUNDLE SSL_CERT_FILE SSL_CERT_DIR
+	seq 40 | sed 's/$/ together:40/' >in
+	run -0 unshare -rm bash -c 'mount -t tmpfs none /etc/ssl/certs && cp server.pem /etc/ssl/certs/ca-certificates.crt &&
+		echo >/etc/ssl/certs/00000000.0 && exec awf-run -- bash -c "items -j 40 --retries 0 all <in"'
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(events begin | wc -l)" 40
+}
+
+@test "a worker that is killed amid answers: what had come of each is on record, beside the whole one" {
+	seq 5 | sed 's/$/ half:1/' >in
+	run -0 awf-run -n -- bash -c 'items -j 5 --retries 0 all <in & until [ "$(grep -c half "$LOG")" -ge 10 ]; do sleep 0.02; done
+		sleep 0.2; kill -9 $(workers); wait'
+	same "$(sort -n -k 2 <<<"$output")" "$(sed 's/^/said /' in)"
+	same "$(payloads step.completed '[.retries[].code]' | sort | uniq -c | tr -s ' ')" ' 5 ["provider"]'
+	# Nobody knows what it has used.
+	same "$(payloads message.assistant 'select(.partial and .retry == null) | [(.blocks | map(.text) | join("")), .usage]' | sort | uniq -c | tr -s ' ')" \
+		"$(for i in 1 2 3 4 5; do echo " 1 [\"said $i half:1\",null]"; done)"
+	same "$(payloads message.assistant 'select(.partial | not)' | wc -l)" 5
+	awf-verify -q
+}
+
+# bats test_tags=turn:2
+@test "one large answer does not keep small ones waiting" {
+	run -0 awf-run -n -- bash -c '
+		echo | awf-step -r -m openai/m -p "first large:100000000" big | wc -c >big &
+		until events begin | grep -q first; do sleep 0.01; done
+		for i in 1 2 3 4 5; do name=s$i ask "$i ok"; done
+		wait; cat big'
+	same "$output" "$(printf 'said 1 ok\nsaid 2 ok\nsaid 3 ok\nsaid 4 ok\nsaid 5 ok\n100000001')"
+	same "$(events end | tail -n 1)" 'first large:100000000'
+}
+
+# Whether another process of the user cannot read the variables of this one.
+hidden() { ! "${as[@]}" cat "/proc/$1/environ" >/dev/null 2>&1 && [ -e "/proc/$1" ]; }
+
+@test "another process of the user cannot read the memory of a provider, which has the key" {
+	as=()
+	[ "$(id -u)" -ne 0 ] || as=(setpriv --reuid=65534 --regid=65534 --clear-groups)
+	cp "$BUILD/libexec/awf/awf-provider-openai" "$BATS_TEST_TMPDIR/provider"
+	cd / || false
+	"${as[@]}" "$BATS_TEST_TMPDIR/provider" --version >/dev/null || skip 'no other user here can run it'
+	mkfifo "$BATS_TEST_TMPDIR/held"
+	"${as[@]}" "$BATS_TEST_TMPDIR/provider" <"$BATS_TEST_TMPDIR/held" >/dev/null 2>&1 3>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	exec 8>"$BATS_TEST_TMPDIR/held"
+	# One that can be read.
+	"${as[@]}" sleep 60 3>&- 8>&- &
+	echo $! >>"$BATS_TEST_TMPDIR/model-server.pids"
+	eventually "${as[@]}" cat "/proc/$!/environ" >/dev/null
+	pid=$(sed -n '$!{h;d};g;p' "$BATS_TEST_TMPDIR/model-server.pids")
+	eventually hidden "$pid"
+	exec 8>&-
+}

@@ -53,6 +53,33 @@ asked() {
 	awf-verify --determinism --isolation copy
 }
 
+@test "a step that was killed when the summary had come and was not used yet: a resume does not ask for it again" {
+	agent scout $'tools: [look]\ncompact: {at: 500, keep: 2, agent: clerk}'
+	printf -- '---\nprovider: anthropic\nmodel: small\nfallback: [anthropic/spare]\n---\nYou are a clerk.\n' >agents/clerk.md
+	printf '%s\n' 'anthropic/* 1000 1000' >prices
+	export AWF_PRICES=$PWD/prices
+	# The fourth request is the first for a summary, the fifth that of the other model.
+	model_server --answer-for 'You are a clerk' gist --answer u1 --answer u2 --answer u4 --loop --fault 4:529 --fault 6:401
+	run ! awf-run -c 'awf-step -a scout -r --retries 0 work' <<<"$(head -c 1200 /dev/zero | tr '\0' q)"
+	whole=$(awf-tail --list --json --cost | jq .cost)
+	# As if all had been killed after that answer.
+	record=$(readlink -f "$AWF_STORAGE/latest")
+	end=$(grep -n '"type":"message.assistant".*"compact":true' "$record" | head -n 1 | cut -d: -f1)
+	head -n "$end" "$record" >before
+	[[ $(sed -n "$((end + 1))p" "$record") == *'"compact":{"replaced"'* ]]
+	cat before >"$record"
+	model_server --answer-for 'You are a clerk' gist --answer last --loop
+	same "$(awf-run --resume @)" 'all right'
+	same "$(clerks | wc -l)" 0
+	same "$(bodies | head -n 1 | jq -r '.messages[0].content | if type == "array" then .[0].text else . end')" \
+		$'Summary of the conversation before this:\n\nthe gist'
+	same "$(payloads message.assistant 'select(.compact) | .fallback' | wc -l)" 1
+	same "$(payloads message.user 'select(.compact) | .turn' | wc -l)" 1
+	jq -en --argjson whole "$whole" --argjson now "$(awf-tail --list --json --cost | jq .cost)" '$now > $whole' >/dev/null
+	awf-verify -q
+	awf-verify --determinism --isolation copy
+}
+
 @test "hundreds of turns of a session stay under the limit" {
 	agent chat $'compact: {at: 1k, keep: 6}'
 	text "answer $(head -c 100 /dev/zero | tr '\0' y)" >long
@@ -140,6 +167,31 @@ clerks() { bodies | jq -c 'select(.system | tostring | contains("You are a clerk
 	[ "$made" -ge 1 ]
 	awf-verify -q
 	awf-verify --determinism --isolation copy
+}
+
+@test "a worker that is killed while it is asked for a summary: the summary is asked for once more, which is no retry" {
+	agent scout $'tools: [look]\ncompact: {at: 500, keep: 2}'
+	# The fourth request is the first for a summary.
+	model_server --answer-for 'You summarise' gist --answer u1 --answer u2 --answer u4 --answer last --loop --fault 4:stall
+	awf-run -c 'awf-step -a scout -r --retries 0 work' <<<"$(head -c 1200 /dev/zero | tr '\0' q)" >out 3>&- &
+	run=$!
+	asked() { [ "$(sent)" -ge 4 ]; }
+	eventually asked
+	# shellcheck disable=SC2046 # one or more
+	kill -9 $(workers)
+	wait "$run"
+	same "$(cat out)" 'all right'
+	same "$(payloads message.user 'select(.compact)' | wc -l)" "$(payloads message.assistant 'select(.compact)' | wc -l)"
+	awf-verify -q
+}
+
+@test "a summary that takes another try, or another model, is no failure of the call" {
+	agent scout $'tools: [look]\nfallback: [anthropic/spare]\ncompact: {at: 500, keep: 2}'
+	for retries in 1 0; do
+		model_server --answer-for 'You summarise' gist --answer u1 --answer u2 --answer u4 --answer last --loop --fault 4:529
+		same "$(awf-run -c "awf-step -a scout -r --retries $retries --delay 1ms work" <<<"$(head -c 1200 /dev/zero | tr '\0' q)")" 'all right'
+		same "$(payloads message.assistant 'select(.compact) | .model' | wc -l)" 1
+	done
 }
 
 @test "an agent that cannot make summaries is refused, and so is one that is not there" {

@@ -483,7 +483,7 @@ awf-import: left out: databases of OpenCode 2 1'
 2 sessions of opencode'
 	sound
 	import 0 --ended 0s --since 2030-01-01 logs
-	same "$stderr" ''
+	same "$stderr" 'awf-import: no log was found that has changed since then'
 }
 
 @test "a format whose program is not there is named, and the others are taken" {

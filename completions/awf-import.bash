@@ -5,6 +5,9 @@ _awf_import()
 {
 	case $prev in
 	--from) _awf_among claude codex ;;
+	--mask)
+		_awf_among patterns
+		_awf_generated -c ;;
 	--ended | --since) ;;
 	*) _awf_options awf-import || _awf_files ;;
 	esac

@@ -33,8 +33,11 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "program.h"
+#include "storage/call_marks.h"
 #include "storage/origin.h"
+#include "storage/redactor.h"
 #include "storage/storage.h"
+#include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
@@ -46,7 +49,7 @@
 #define DEPTH_MOST 16           /* directories inside of each other in which logs are looked for */
 #define FOLLOW_MS 1000
 
-enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET };
+enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET, OPT_MASK };
 
 /* The logs of a format in the home directory. */
 static const struct known_format {
@@ -69,8 +72,12 @@ struct import {
 	char **arguments;
 	char *program;                 /* of the format */
 
+	const char *mask;              /* command; NULL: $AWF_MASK */
+
 	struct storage storage;
 	struct ingest ingest;
+	struct redactor redactor;
+	unsigned char mask_key[MARKS_KEY_BYTES]; /* if it masks */
 	struct log_file *logs;
 	size_t log_count;
 	size_t found;                  /* logs of the format */
@@ -94,6 +101,8 @@ static const struct option_spec options[] = {
 	{ OPT_SINCE, 0, "since", "TIME", "logs that have changed since a time or an age such as 30d",
 	    OPTION_INTO_TIME(struct import, since) },
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on as logs grow and come", OPTION_INTO_FLAG(struct import, follow) },
+	{ OPT_MASK, 0, "mask", "COMMAND", "what passes this filter is recorded, as by awf-run --mask",
+	    OPTION_INTO_TEXT(struct import, mask) },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say what was imported", OPTION_INTO_FLAG(struct import, quiet) },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
@@ -208,17 +217,28 @@ import_is_over(const struct import *im, const struct log_file *log)
 	return clock_wall() - clock_of(&log->status.st_mtim) >= im->ended_ms * 1000;
 }
 
-/* The path of the note about a log; its text for the log as it is now. */
+/* A digest from which nothing of a text can be guessed, if there is a mask. */
+static char *
+import_digest(const struct import *im, const char *text, char digest[DIGEST_SIZE])
+{
+	return im->redactor.command == NULL ? digest_sha256(text, strlen(text), digest) :
+	    digest_hmac(im->mask_key, sizeof im->mask_key, text, strlen(text), digest);
+}
+
+/* The path of the note about a log; its text for the log as it is now, and the mask. */
 static char *
 import_note(const struct import *im, const struct log_file *log, struct buffer *text)
 {
-	char *real = realpath(log->path, NULL), *key, *directory, *path, sha256[DIGEST_SIZE];
+	char *real = realpath(log->path, NULL), *key, *directory, *path, digest[DIGEST_SIZE];
 
 	key = memory_format("%s\n%s", im->from, real != NULL ? real : log->path);
 	directory = path_join(im->storage.root, IMPORTS);
-	path = path_join(directory, digest_sha256(key, strlen(key), sha256));
-	buffer_format(text, "%jd %jd %ju%s\n", (intmax_t)log->status.st_size, (intmax_t)clock_of(&log->status.st_mtim),
+	path = path_join(directory, import_digest(im, key, digest));
+	buffer_format(text, "%jd %jd %ju%s", (intmax_t)log->status.st_size, (intmax_t)clock_of(&log->status.st_mtim),
 	    (uintmax_t)log->status.st_ino, import_is_over(im, log) ? " over" : "");
+	if (im->redactor.command != NULL)
+		buffer_format(text, " %s", import_digest(im, im->redactor.program, digest));
+	buffer_byte(text, '\n');
 	free(directory);
 	free(key);
 	free(real);
@@ -253,13 +273,30 @@ import_write_note(const struct import *im, const char *note, const struct buffer
 	free(directory);
 }
 
-/* A log of a session, or of a sub-agent of one (parent: its run; NULL: none). */
+/* A log of sessions, or of a sub-agent of one (parent: its run; NULL: none). */
 struct one_log {
 	struct import *im;
-	struct ingest_input input;
+	const char *path;
+	bool over;                    /* nothing more will come */
+	struct ingest_input input;    /* of a session: what is refused is no hindrance for others */
 	struct session_lines lines;
-	char **children;              /* logs of sub-agents */
+	char **children;              /* logs of sub-agents of the session */
+	bool refused;                 /* of the session nothing more is taken */
+	bool failed;                  /* some session was refused */
 };
+
+/* Whether what is recorded of a session was masked as it is now. */
+static int
+import_check_masked(const struct import *im, const char *run_id, const char *line, size_t len, struct error *err)
+{
+	const bool mask = im->redactor.command != NULL;
+	struct event_view view;
+
+	if (event_view(line, len, &view) != 0 || span_true(span_member(view.payload, KEY_MASKED)) == mask)
+		return 0;
+	return error_set(err, ERROR_BLOCKED, run_id, mask ? "was imported without a mask, and is as it was: "
+	    "remove it first (awf-ctl prune)" : "was imported with a mask: give it again");
+}
 
 /* Where the recorded attempts of a session end. */
 static int
@@ -274,11 +311,16 @@ import_read_ends(void *context, const char *run_id, struct session_ends *ends, s
 	int got = 0;
 
 	if (transcript_begun(path) && (got = reader_open(&reader, path, err)) == 0) {
-		while ((got = reader_next(&reader, &line, &len, err)) == 1)
-			if (event_peek(line, len, &head) == 0 && head.type == EVENT_RUN_COMPLETED) {
+		while ((got = reader_next(&reader, &line, &len, err)) == 1) {
+			if (event_peek(line, len, &head) != 0)
+				continue;
+			if (head.seq == 1 && (got = import_check_masked(one->im, run_id, line, len, err)) != 0)
+				break;
+			if (head.type == EVENT_RUN_COMPLETED) {
 				ends->list = memory_array(ends->list, ends->count + 1, sizeof *ends->list);
 				ends->list[ends->count++] = head.seq;
 			}
+		}
 		reader_close(&reader);
 	}
 	free(path);
@@ -304,29 +346,6 @@ import_count_left_out(struct import *im, struct span kinds)
 	}
 }
 
-/* Reads what the format program says of a log, to its end. */
-static int
-import_read_said(struct import *im, struct session_lines *lines, int fd, struct error *err)
-{
-	struct line_input input;
-	const char *line;
-	size_t len;
-	int got;
-
-	line_input_begin(&input, fd, im->from);
-	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
-		const struct span said = span_of(line, len), left_out = span_member(said, "left_out");
-
-		if (session_take(lines, said, err) != 0) {
-			got = -1;
-			break;
-		}
-		import_count_left_out(im, left_out);
-	}
-	line_input_free(&input);
-	return got;
-}
-
 /* Finds the program of the format, with AWF's helpers or in PATH. */
 static int
 import_find_format(struct import *im, struct error *err)
@@ -341,31 +360,6 @@ import_find_format(struct import *im, struct error *err)
 	free(list);
 	free(name);
 	return im->program != NULL ? 0 : -1;
-}
-
-static int
-import_run_format(struct import *im, struct session_lines *lines, const char *log, bool over, struct error *err)
-{
-	char *path = (char *)(uintptr_t)log, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
-	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
-	struct process process;
-	char text[64];
-	int failed, wait_status = 0;
-
-	if (!over)
-		argv[2] = NULL;
-	if (process_start(&process, &spec, NULL, err) != 0)
-		return -1;
-	/* The end that is read blocks: nothing else is waited for. */
-	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
-	failed = import_read_said(im, lines, process.out, err);
-	file_close(&process.out);
-	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
-		;
-	if (failed == 0 && wait_status != 0)
-		failed = error_set(err, ERROR_EXIT_STATUS, log, "%s: %s", path_base(im->program),
-		    process_status_text(wait_status, text, sizeof text));
-	return failed;
 }
 
 static int
@@ -394,43 +388,129 @@ static const struct session_callbacks import_callbacks = {
 	.take = import_take_line, .child = import_note_child, .recorded = import_read_ends
 };
 
+/* Nothing is recorded without the mask. */
+static bool
+import_mask_failed(const struct import *im)
+{
+	return im->redactor.broken.code != ERROR_NONE;
+}
+
+/* Tells why a session is refused; nothing more of it is taken. */
+static void
+import_refuse(struct one_log *one, const struct error *err)
+{
+	if (!one->refused && !import_mask_failed(one->im)) {
+		message_print(PROGRAM, "%s: %s", one->path, err->message);
+		one->im->refused = true;
+	}
+	one->refused = one->failed = true;
+}
+
+static void
+import_begin_session(struct one_log *one)
+{
+	const struct ingest_spec spec = { .sender = one->im->from };
+
+	ingest_input_begin(&one->input, &one->im->ingest, &spec);
+	session_forget(&one->lines);
+	one->refused = false;
+}
+
+static int import_read_log(struct import *im, const char *path, const char *parent, bool over);
+
+/* Records what was said of a session, and its sub-agents. */
+static void
+import_end_session(struct one_log *one)
+{
+	struct import *im = one->im;
+	struct error err = ERROR_INIT;
+
+	if (!one->refused && one->over && session_end(&one->lines, &err) != 0)
+		import_refuse(one, &err);
+	if (ingest_input_end(&one->input) != 0 && !one->refused)
+		import_refuse(one, &one->input.refusal.error);
+	im->sessions += one->input.accepted > 0 && one->lines.spec->parent == NULL && *one->lines.of == '\0';
+	im->lines += one->input.accepted;
+	if (*one->lines.run_id != '\0')
+		ingest_close(&im->ingest, one->lines.run_id);
+	/* A sub-agent has ended when its result was there. */
+	for (char **child = one->children; child != NULL && *child != NULL && !import_mask_failed(im); child++)
+		one->failed |= import_read_log(im, *child, one->lines.run_id, true) != 0;
+	ingest_input_free(&one->input);
+	list_free(one->children);
+	one->children = NULL;
+}
+
+/* Reads what the format program says of a log, to its end. */
+static int
+import_read_said(struct one_log *one, int fd, struct error *err)
+{
+	struct error refused = ERROR_INIT;
+	struct line_input input;
+	const char *line;
+	size_t len;
+	int got;
+
+	line_input_begin(&input, fd, one->im->from);
+	while ((got = line_input_next(&input, &line, &len, err)) == 1 && !import_mask_failed(one->im)) {
+		const struct span said = span_of(line, len);
+
+		if (*one->lines.run_id != '\0' && span_member(said, "session").at != NULL) {
+			import_end_session(one);
+			import_begin_session(one);
+		}
+		if (!one->refused && session_take(&one->lines, said, &refused) != 0)
+			import_refuse(one, &refused);
+		import_count_left_out(one->im, span_member(said, "left_out"));
+	}
+	line_input_free(&input);
+	return got;
+}
+
+static int
+import_run_format(struct one_log *one, struct error *err)
+{
+	const struct import *im = one->im;
+	const bool over = one->over;
+	char *path = (char *)(uintptr_t)one->path, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
+	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
+	struct process process;
+	char text[64];
+	int failed, wait_status = 0;
+
+	if (!over)
+		argv[2] = NULL;
+	if (process_start(&process, &spec, NULL, err) != 0)
+		return -1;
+	/* The end that is read blocks: nothing else is waited for. */
+	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
+	failed = import_read_said(one, process.out, err);
+	file_close(&process.out);
+	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
+		;
+	if (failed == 0 && wait_status != 0)
+		failed = error_set(err, ERROR_EXIT_STATUS, path, "%s: %s", path_base(im->program),
+		    process_status_text(wait_status, text, sizeof text));
+	return failed;
+}
+
 /* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
 static int
 import_read_log(struct import *im, const char *path, const char *parent, bool over)
 {
-	const struct ingest_spec spec = { .sender = im->from };
-	struct one_log one = { .im = im };
+	struct one_log one = { .im = im, .path = path, .over = over };
+	const struct session_spec spec = { .format = im->from, .root = im->storage.root, .parent = parent,
+		.callbacks = &import_callbacks, .context = &one, .redaction = redactor_redaction(&im->redactor),
+		.mask_key = im->mask_key };
 	struct error err = ERROR_INIT;
-	int failed;
 
-	ingest_input_begin(&one.input, &im->ingest, &spec);
-	session_begin(&one.lines, im->from, im->storage.root);
-	one.lines.parent = parent;
-	one.lines.callbacks = &import_callbacks;
-	one.lines.context = &one;
-	failed = import_run_format(im, &one.lines, path, over, &err);
-	if (failed == 0 && over)
-		failed = session_end(&one.lines, &err);
-	if (ingest_input_end(&one.input) != 0 && failed == 0) {
-		err = one.input.refusal.error;
-		failed = -1;
-	}
-	im->sessions += one.input.accepted > 0 && parent == NULL;
-	im->lines += one.input.accepted;
-	if (failed != 0) {
-		message_print(PROGRAM, "%s: %s", path, err.message);
-		im->refused = true;
-	}
-	if (*one.lines.run_id != '\0')
-		ingest_close(&im->ingest, one.lines.run_id);
-	/* A sub-agent has ended when its result was there. */
-	for (char **child = one.children; child != NULL && *child != NULL; child++)
-		if (import_read_log(im, *child, one.lines.run_id, true) != 0)
-			failed = -1;
-	ingest_input_free(&one.input);
+	session_begin(&one.lines, &spec);
+	import_begin_session(&one);
+	if (import_run_format(&one, &err) != 0)
+		import_refuse(&one, &err);
+	import_end_session(&one);
 	session_free(&one.lines);
-	list_free(one.children);
-	return failed;
+	return one.failed ? -1 : 0;
 }
 
 static void
@@ -472,9 +552,13 @@ import_all(struct import *im, struct error *err)
 	int failed = import_find_logs(im, err);
 
 	im->found = im->log_count;
-	for (size_t i = 0; failed == 0 && i < im->log_count; i++)
+	for (size_t i = 0; failed == 0 && i < im->log_count && !import_mask_failed(im); i++)
 		import_log(im, &im->logs[i]);
 	import_free_logs(im);
+	if (failed == 0 && import_mask_failed(im)) {
+		*err = im->redactor.broken;
+		failed = -1;
+	}
 	return failed;
 }
 
@@ -539,9 +623,8 @@ main(int argc, char **argv)
 	failed = id != OPTION_END;
 	for (int i = o.next; !failed && i < argc; i++)
 		list_add(&im.arguments, argv[i]);
-	if (!failed && environment_text("AWF_MASK") != NULL)
-		failed = error_set(&err, ERROR_USAGE, "AWF_MASK", "logs are imported as they are: unset it if that is meant");
-	if (!failed && storage_prepare(&im.storage, &err) == 0) {
+	if (!failed && redactor_open(&im.redactor, im.mask, &err) == 0 && storage_prepare(&im.storage, &err) == 0 &&
+	    (im.redactor.command == NULL || marks_key(im.storage.root, true, im.mask_key, &err) == 1)) {
 		ingest_begin(&im.ingest, &im.storage);
 		failed = import_run(&im, &err);
 		ingest_end(&im.ingest);
@@ -549,6 +632,7 @@ main(int argc, char **argv)
 		failed = -1;
 	}
 	list_free(im.arguments);
+	redactor_free(&im.redactor);
 	storage_close(&im.storage);
 	if (failed)
 		return program_end(PROGRAM, program_fail(PROGRAM, &err));

@@ -132,17 +132,37 @@ format_say_left_out(struct format_log *log)
 	buffer_byte(&log->out, '\n');
 }
 
+/* Takes a log that is one JSON text; false: it is none, or has a text in each line. */
+static bool
+format_read_document(const struct format_program *format, struct format_log *log, int fd)
+{
+	struct buffer text = BUFFER_INIT;
+	struct span value = SPAN_NONE;
+	size_t bad;
+	bool one;
+
+	if (file_read(fd, &text, SCAN_LINE_LIMIT) == 0 &&
+	    scan_within(buffer_string(&text), text.len, SCAN_LINE_DEPTH, &bad) == NULL)
+		value = span_trim(span_of(text.data, text.len));
+	one = span_type(value) == 'o' || span_type(value) == 'a';
+	log->line = one;
+	if (span_type(value) == 'o')
+		format->take(log, value);
+	for (struct span_walk element = span_walk(value); span_type(value) == 'a' && span_next(&element);)
+		format->take(log, element.value);
+	buffer_free(&text);
+	return one;
+}
+
 static int
-format_read(const struct format_program *format, struct format_log *log, const char *path, bool whole,
+format_read_lines(const struct format_program *format, struct format_log *log, int fd, const char *path,
     struct error *err)
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC), got = -1;
 	struct line_input input;
 	const char *line;
 	size_t len, bad;
+	int got;
 
-	if (fd == -1)
-		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
 	line_input_begin(&input, fd, path);
 	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
 		log->line++;
@@ -155,7 +175,22 @@ format_read(const struct format_program *format, struct format_log *log, const c
 			buffer_clear(&log->out);
 	}
 	line_input_free(&input);
+	return got;
+}
+
+static int
+format_read(const struct format_program *format, struct format_log *log, const char *path, bool whole,
+    struct error *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC), got = 0;
+
+	if (fd == -1)
+		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (!format->document || (!format_read_document(format, log, fd) && lseek(fd, 0, SEEK_SET) == 0))
+		got = format_read_lines(format, log, fd, path, err);
 	file_close(&fd);
+	if (format->finish != NULL)
+		format->finish(log, whole);
 	if (whole)
 		format_say_answer(log);
 	format_say_left_out(log);

@@ -57,6 +57,10 @@ struct format_program {
 	const char *program;
 	/* Takes a line, a JSON object. */
 	void (*take)(struct format_log *log, struct span line);
+	/* Whether a log may be one JSON text of several lines, which is then taken as one. */
+	bool document;
+	/* Called at the end, if it is not NULL: says what is said then. whole: nothing more will come. */
+	void (*finish)(struct format_log *log, bool whole);
 };
 int format_main(const struct format_program *format, int argc, char **argv);
 

@@ -94,7 +94,7 @@ import_check_from(const char *name, struct error *err)
 }
 
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "claude, codex, or a program awf-import-NAME of the logs",
+	{ OPT_FROM, 0, "from", "NAME", "agents, claude, codex, otel, or a program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },
@@ -120,6 +120,16 @@ import_format_of(const char *path)
 	return strncmp(path_base(path), "rollout-", 8) == 0 ? "codex" : "claude";
 }
 
+/* Where a format has its logs; NULL: nowhere. */
+static const struct known_format *
+import_home_of(const char *format)
+{
+	for (size_t i = 0; i < sizeof known_formats / sizeof *known_formats; i++)
+		if (strcmp(known_formats[i].name, format) == 0)
+			return &known_formats[i];
+	return NULL;
+}
+
 static void
 import_add_log(struct import *im, const char *path, const struct stat *status)
 {
@@ -141,7 +151,8 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 	if (stat(path, &status) != 0)
 		return named ? error_errno(err, ERROR_USAGE, path, "unable to look at it") : 0;
 	if (!S_ISDIR(status.st_mode)) {
-		if (named || (S_ISREG(status.st_mode) && text_ends(path, ".jsonl")))
+		if (named || (S_ISREG(status.st_mode) && (text_ends(path, ".jsonl") ||
+		    (text_ends(path, ".json") && import_home_of(im->from) == NULL))))
 			import_add_log(im, path, &status);
 		return 0;
 	}

@@ -528,20 +528,30 @@ session_step_name(struct span name)
 	return text;
 }
 
-/* {"step":NAME,"id":ID,"input":...,"result":...,"error":TEXT}: a call of something that is no agent. */
+/* {"step":NAME,"id":ID,"input":...,"result":...,"error":TEXT,"inside":true}: a call of something that is no
+ * agent; inside: of the prompt's call. */
 static int
 session_take_step(struct session_lines *s, struct span said, struct error *err)
 {
 	const struct span input = span_member(said, KEY_INPUT), why = span_member(said, KEY_ERROR);
 	char *name = session_step_name(span_member(said, "step")), *key = span_text(span_member(said, "id")),
-	    *call, id[ID_SIZE], sha256[DIGEST_SIZE];
-	const size_t *seen = map_get(&s->steps, name, strlen(name)), number = seen != NULL ? *seen : 0;
+	    *around, *whole, *path, *call, id[ID_SIZE], before[ID_SIZE], sha256[DIGEST_SIZE];
+	const bool inside = span_true(span_member(said, "inside")) && *s->prompt != '\0';
+	const size_t *seen;
+	size_t number;
 	struct buffer text = BUFFER_INIT;
 	int failed = key != NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, s->spec->format, "says a step without an id");
 
 	session_time(s, said);
-	map_put(&s->steps, name, strlen(name), number + 1);
-	call = memory_format("%s:0:%zu", name, number);
+	/* The agent goes on where it was. */
+	memcpy(before, s->last, ID_SIZE);
+	around = inside ? memory_format(STEP ":0:%lld/", (long long)s->prompts - 1) : memory_text("");
+	whole = memory_format("%s%s", around, name);
+	seen = map_get(&s->steps, whole, strlen(whole));
+	number = seen != NULL ? *seen : 0;
+	map_put(&s->steps, whole, strlen(whole), number + 1);
+	call = memory_format("%s:0:%zu", whole, number);
+	path = memory_format("%s%s", inside ? STEP "." : "", name);
 	span_plain(input, &text);
 	for (int end = 0; failed == 0 && end <= 1; end++) {
 		struct buffer payload = BUFFER_INIT;
@@ -563,12 +573,17 @@ session_take_step(struct session_lines *s, struct span said, struct error *err)
 		}
 		writer_object_end(&w);
 		session_derive_id(s, end ? "step end" : "step", key, id);
-		failed = session_line(s, end ? EVENT_STEP_COMPLETED : EVENT_STEP_STARTED, id, end ? s->last : s->first,
-		    name, (int64_t)number, &payload, err);
+		failed = session_line(s, end ? EVENT_STEP_COMPLETED : EVENT_STEP_STARTED, id,
+		    end || inside ? s->last : s->first, path, (int64_t)number, &payload, err);
 		buffer_free(&payload);
 	}
+	if (inside)
+		memcpy(s->last, before, ID_SIZE);
 	s->sums.calls += failed == 0;
 	buffer_free(&text);
+	free(around);
+	free(whole);
+	free(path);
 	free(call);
 	free(key);
 	free(name);
@@ -674,7 +689,7 @@ session_take(struct session_lines *s, struct span said, struct error *err)
 		int (*take)(struct session_lines *s, struct span said, struct error *err);
 	} kinds[] = {
 		{ "session", session_start }, { "prompt", session_take_prompt }, { "answer", session_take_answer },
-		{ "child", session_take_child }, { "result", session_take_result }, { "step", session_take_step },
+		{ "child", session_take_child }, { "step", session_take_step }, { "result", session_take_result },
 		{ "end", session_take_end }, { "call", session_take_call },
 	};
 	size_t bad;

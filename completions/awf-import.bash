@@ -8,7 +8,7 @@ _awf_import()
 	--mask)
 		_awf_among patterns
 		_awf_generated -c ;;
-	--ended | --since) ;;
+	--ended | --origin | --since) ;;
 	*) _awf_options awf-import || _awf_files ;;
 	esac
 }

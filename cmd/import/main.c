@@ -49,7 +49,7 @@
 #define DEPTH_MOST 16           /* directories inside of each other in which logs are looked for */
 #define FOLLOW_MS 1000
 
-enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET, OPT_MASK };
+enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET, OPT_MASK, OPT_ORIGIN };
 
 /* The logs of a format in the home directory. */
 static const struct known_format {
@@ -61,6 +61,7 @@ static const struct known_format {
 
 struct log_file {
 	char *path;
+	bool named;                    /* by the user: it is read, whether it has changed or not */
 	struct stat status;
 };
 
@@ -72,6 +73,7 @@ struct import {
 	char **arguments;
 	char *program;                 /* of the format */
 
+	const char *origin;            /* of the runs; NULL: the format */
 	const char *mask;              /* command; NULL: $AWF_MASK */
 
 	struct storage storage;
@@ -93,6 +95,12 @@ import_check_from(const char *name, struct error *err)
 	return name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL, "'%s' is no name of a format", name);
 }
 
+static int
+import_check_origin(const char *name, struct error *err)
+{
+	return origin_name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL, "is no name of an origin");
+}
+
 static const struct option_spec options[] = {
 	{ OPT_FROM, 0, "from", "NAME", "agents, claude, codex, otel, or a program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
@@ -103,6 +111,8 @@ static const struct option_spec options[] = {
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on as logs grow and come", OPTION_INTO_FLAG(struct import, follow) },
 	{ OPT_MASK, 0, "mask", "COMMAND", "what passes this filter is recorded, as by awf-run --mask",
 	    OPTION_INTO_TEXT(struct import, mask) },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "whose runs they are (the format's)",
+	    OPTION_INTO_TEXT_CHECKED(struct import, origin, import_check_origin) },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say what was imported", OPTION_INTO_FLAG(struct import, quiet) },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
@@ -131,12 +141,12 @@ import_home_of(const char *format)
 }
 
 static void
-import_add_log(struct import *im, const char *path, const struct stat *status)
+import_add_log(struct import *im, const char *path, const struct stat *status, bool named)
 {
 	if (clock_of(&status->st_mtim) < im->since || (im->automatic && strcmp(import_format_of(path), im->from) != 0))
 		return;
 	im->logs = memory_array(im->logs, im->log_count + 1, sizeof *im->logs);
-	im->logs[im->log_count++] = (struct log_file){ memory_text(path), *status };
+	im->logs[im->log_count++] = (struct log_file){ memory_text(path), named, *status };
 }
 
 /* Adds a file, or the logs in a directory. named: the user has said it. */
@@ -153,7 +163,7 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 	if (!S_ISDIR(status.st_mode)) {
 		if (named || (S_ISREG(status.st_mode) && (text_ends(path, ".jsonl") ||
 		    (text_ends(path, ".json") && import_home_of(im->from) == NULL))))
-			import_add_log(im, path, &status);
+			import_add_log(im, path, &status, named);
 		return 0;
 	}
 	if (depth == DEPTH_MOST)
@@ -420,7 +430,8 @@ import_refuse(struct one_log *one, const struct error *err)
 static void
 import_begin_session(struct one_log *one)
 {
-	const struct ingest_spec spec = { .sender = one->im->from };
+	const struct import *im = one->im;
+	const struct ingest_spec spec = { .sender = im->origin != NULL ? im->origin : im->from };
 
 	ingest_input_begin(&one->input, &one->im->ingest, &spec);
 	session_forget(&one->lines);
@@ -528,8 +539,13 @@ static void
 import_log(struct import *im, const struct log_file *log)
 {
 	struct buffer text = BUFFER_INIT;
-	char *note = import_note(im, log, &text);
+	char *note;
 
+	if (log->named && !im->follow) {
+		import_read_log(im, log->path, NULL, import_is_over(im, log));
+		return;
+	}
+	note = import_note(im, log, &text);
 	if (!import_is_unchanged(note, &text) && import_read_log(im, log->path, NULL, import_is_over(im, log)) == 0)
 		import_write_note(im, note, &text);
 	free(note);

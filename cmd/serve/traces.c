@@ -1,0 +1,421 @@
+/*
+ * The work is done in a child process, which has the body as it came: it sorts spans by their traces, appends
+ * them to the files, and executes awf-import for these.
+ */
+#include "serve/traces.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/digest.h"
+#include "base/list.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/path.h"
+#include "json/scan.h"
+#include "json/writer.h"
+#include "proc/environment.h"
+#include "proc/libexec.h"
+#include "proc/process.h"
+#include "serve/serve.h"
+#include "serve_runs/log.h"
+#include "serve_runs/otlp.h"
+#include "serve_runs/upload.h"
+#include "serve_runs/work.h"
+#include "transcript/sync_mode.h"
+
+#define PROTOBUF "application/x-protobuf"
+#define JSON "application/json"
+#define SUFFIX ".jsonl"
+#define TRACE_DIGITS 32
+#define TRACE_BYTES ((off_t)256 << 20) /* of the file of a trace: what awf-import reads */
+#define SENDER_DIGITS 32
+
+static const struct refusal bad_type = { 415, "invalid_input",
+	"the body is neither " PROTOBUF " nor " JSON " (Content-Type)" };
+static const struct refusal encoded = { 415, "invalid_input",
+	"the body is compressed (Content-Encoding): set OTEL_EXPORTER_OTLP_COMPRESSION=none" };
+static const struct refusal bad_body = { 400, "invalid_input", "the body is no request of OTLP" };
+static const struct refusal too_large = { 413, "too_large", "a trace has more than 256 MiB" };
+static const struct refusal some_names = { 403, "forbidden",
+	"the token is for runs of some names, and a trace has any" };
+static const struct refusal database = { 403, "forbidden", "a server of a database takes no traces" };
+
+enum traces_result { TRACES_FAILED, TRACES_TAKEN, TRACES_CONFLICT, TRACES_INVALID, TRACES_TOO_LARGE };
+
+struct traces_outcome {
+	enum traces_result result;
+	struct error err;
+};
+
+/* A request. */
+struct traces {
+	struct request *request;
+	bool protobuf;
+	char *sender;
+	char *directory;             /* of the sender's files */
+	struct work *work;
+	bool done, died;
+	struct traces_outcome outcome;
+};
+
+/* ---- in the child process: sorting ---- */
+
+static bool
+traces_id_valid(const char *id)
+{
+	return strlen(id) == TRACE_DIGITS && strspn(id, "0123456789abcdef") == TRACE_DIGITS;
+}
+
+/* The trace of a span, in lower case; NULL: it names none. */
+static char *
+traces_id_of(struct span span)
+{
+	char *id = span_text(span_member(span, "traceId"));
+
+	for (char *c = id; c != NULL && *c != '\0'; c++)
+		if (*c >= 'A' && *c <= 'F')
+			*c = (char)(*c - 'A' + 'a');
+	if (id == NULL || traces_id_valid(id))
+		return id;
+	free(id);
+	return NULL;
+}
+
+/* Calls a function for each span of a request. */
+static void
+traces_each(struct span request, void (*function)(void *context, struct span resource, struct span scope,
+    struct span span), void *context)
+{
+	for (struct span_walk r = span_walk(span_member(request, "resourceSpans")); span_next(&r);)
+		for (struct span_walk s = span_walk(span_member(r.value, "scopeSpans")); span_next(&s);)
+			for (struct span_walk span = span_walk(span_member(s.value, "spans")); span_next(&span);)
+				function(context, span_member(r.value, "resource"), span_member(s.value, "scope"), span.value);
+}
+
+static void
+traces_note_id(void *context, struct span resource, struct span scope, struct span span)
+{
+	char ***ids = context, *id = traces_id_of(span);
+
+	(void)resource;
+	(void)scope;
+	if (id == NULL || list_has(*ids, id))
+		free(id);
+	else
+		list_take(ids, id);
+}
+
+/* The line of a trace: its spans of the request. */
+struct traces_line {
+	const char *id;
+	struct buffer text;
+	struct span resource, scope; /* of the spans before */
+};
+
+static void
+traces_add_span(void *context, struct span resource, struct span scope, struct span span)
+{
+	struct traces_line *line = context;
+	struct buffer *out = &line->text;
+	char *id = traces_id_of(span);
+	const bool ours = id != NULL && strcmp(id, line->id) == 0;
+	struct writer w;
+
+	free(id);
+	if (!ours)
+		return;
+	if (out->len > 0 && resource.at == line->resource.at && scope.at == line->scope.at) {
+		buffer_byte(out, ',');
+		scan_minify(span, out);
+		return;
+	}
+	buffer_text(out, out->len > 0 ? "]}]}," : "{\"resourceSpans\":[");
+	writer_begin(&w, out);
+	writer_object(&w);
+	if (resource.at != NULL) {
+		writer_key(&w, "resource");
+		scan_minify(resource, out);
+		w.comma = true;
+	}
+	writer_member_array(&w, "scopeSpans");
+	writer_object(&w);
+	if (scope.at != NULL) {
+		writer_key(&w, "scope");
+		scan_minify(scope, out);
+		w.comma = true;
+	}
+	writer_member_array(&w, "spans");
+	scan_minify(span, out);
+	line->resource = resource;
+	line->scope = scope;
+}
+
+/* ---- in the child process: files ---- */
+
+/* Appends the line of a trace to its file, on disk when this returns. A line that was cut off gets an end. */
+static enum traces_result
+traces_append(const struct traces *t, const char *path, const struct buffer *line, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	enum traces_result result = TRACES_FAILED;
+	enum sync_mode sync;
+	struct stat status;
+	char last = '\n';
+	int fd = file_open_plain(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+
+	(void)t;
+	if (fd == -1 || flock(fd, LOCK_EX) != 0 || fstat(fd, &status) != 0) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	} else if (status.st_size + (off_t)line->len >= TRACE_BYTES) {
+		result = TRACES_TOO_LARGE;
+	} else if (sync_mode_from_environment(&sync, err) == 0) {
+		if (status.st_size > 0 && pread(fd, &last, 1, status.st_size - 1) == 1 && last != '\n')
+			buffer_byte(&text, '\n');
+		buffer_append(&text, line->data, line->len);
+		if (file_write(fd, text.data, text.len) != 0 || (sync != SYNC_NONE && fdatasync(fd) != 0))
+			error_errno(err, ERROR_SYSTEM, path, "unable to write");
+		else if (status.st_size > 0 || sync == SYNC_NONE || file_sync_name(path, err) == 0)
+			result = TRACES_TAKEN;
+	}
+	file_close(&fd);
+	buffer_free(&text);
+	return result;
+}
+
+/* Files to which nothing was added for long. */
+static char **
+traces_find_old(const char *directory)
+{
+	const time_t before = time(NULL) - TRACES_KEPT_S;
+	const struct dirent *entry;
+	char **old = NULL;
+	DIR *opened = opendir(directory);
+
+	while (opened != NULL && (entry = readdir(opened)) != NULL) {
+		char *path = path_join(directory, entry->d_name);
+		struct stat status;
+
+		if (text_ends(entry->d_name, SUFFIX) && stat(path, &status) == 0 && status.st_mtime < before)
+			list_add(&old, path);
+		free(path);
+	}
+	if (opened != NULL)
+		closedir(opened);
+	return old;
+}
+
+/* Imports files. over: nothing more is waited for. */
+static enum traces_result
+traces_import(const struct traces *t, char *const *paths, bool over, struct error *err)
+{
+	char **argv = NULL, text[64];
+	struct environment environment;
+	struct process process;
+	struct process_spec spec = { .in = PROCESS_NULL, .out = PROCESS_NULL, .err = PROCESS_INHERIT };
+	enum traces_result result = TRACES_FAILED;
+	int status = 0;
+
+	if (paths == NULL)
+		return TRACES_TAKEN;
+	environment_begin(&environment);
+	environment_set(&environment, "AWF_STORAGE", t->request->server->outgoing.root);
+	list_take(&argv, libexec_sibling("awf-import"));
+	list_add(&argv, "-q");
+	list_add(&argv, "--from");
+	list_add(&argv, "otel");
+	list_add(&argv, "--origin");
+	list_add(&argv, t->sender);
+	list_add(&argv, "--ended");
+	list_add(&argv, over ? "0s" : "3650d");
+	list_add(&argv, "--");
+	for (; *paths != NULL; paths++)
+		list_add(&argv, *paths);
+	spec.argv = argv;
+	spec.environment = environment.list;
+	if (process_start(&process, &spec, NULL, err) == 0) {
+		while (waitpid(process.pid, &status, 0) == -1 && errno == EINTR)
+			continue;
+		if (WIFEXITED(status) && (WEXITSTATUS(status) == STATUS_OK || WEXITSTATUS(status) == STATUS_WORK))
+			result = WEXITSTATUS(status) == STATUS_OK ? TRACES_TAKEN : TRACES_CONFLICT;
+		else
+			error_set(err, ERROR_SYSTEM, "awf-import", "%s", process_status_text(status, text, sizeof text));
+	}
+	environment_free(&environment);
+	list_free(argv);
+	return result;
+}
+
+static enum traces_result
+traces_record(const struct traces *t, struct span request, struct error *err)
+{
+	char **ids = NULL, **paths = NULL, **old, *all = path_join(t->request->server->outgoing.root, "traces");
+	enum traces_result result = TRACES_TAKEN;
+	struct error ignored;
+
+	traces_each(request, traces_note_id, &ids);
+	if (storage_make_directory(all, true, err) != 0 || storage_make_directory(t->directory, true, err) != 0)
+		result = TRACES_FAILED;
+	for (char **id = ids; result == TRACES_TAKEN && id != NULL && *id != NULL; id++) {
+		struct traces_line line = { .id = *id };
+		char *name = memory_format("%s" SUFFIX, *id), *path = path_join(t->directory, name);
+
+		traces_each(request, traces_add_span, &line);
+		buffer_text(&line.text, "]}]}]}\n");
+		result = traces_append(t, path, &line.text, err);
+		list_take(&paths, path);
+		buffer_free(&line.text);
+		free(name);
+	}
+	if (result == TRACES_TAKEN)
+		result = traces_import(t, paths, false, err);
+	old = traces_find_old(t->directory);
+	if (old != NULL && traces_import(t, old, true, &ignored) != TRACES_FAILED)
+		for (char **path = old; *path != NULL; path++)
+			unlink(*path);
+	list_free(old);
+	list_free(paths);
+	list_free(ids);
+	free(all);
+	return result;
+}
+
+static void
+traces_handle_in_worker(void *context, void *answer)
+{
+	const struct traces *t = context;
+	struct traces_outcome *o = answer;
+	const struct buffer *body = &t->request->connection->body;
+	struct buffer json = BUFFER_INIT;
+	struct span request;
+	size_t bad;
+
+	o->result = TRACES_INVALID;
+	if (t->protobuf && !otlp_write_json(buffer_string(body), body->len, &json))
+		return;
+	request = t->protobuf ? span_of(buffer_string(&json), json.len) : span_of(buffer_string(body), body->len);
+	if (scan_within(request.at, request.len, SCAN_LINE_DEPTH, &bad) != NULL)
+		return;
+	request = span_trim(request);
+	if (span_type(request) == 'o')
+		o->result = traces_record(t, request, &o->err);
+}
+
+/* ---- in the server's process ---- */
+
+static void
+traces_store_outcome(void *context, const void *answer)
+{
+	struct traces *t = context;
+
+	t->work = NULL;
+	t->done = true;
+	t->died = answer == NULL;
+	if (answer != NULL)
+		memcpy(&t->outcome, answer, sizeof t->outcome);
+	request_wake(t->request);
+}
+
+static void
+traces_free(void *state)
+{
+	struct traces *t = state;
+
+	if (t->work != NULL)
+		work_abandon(t->work);
+	free(t->sender);
+	free(t->directory);
+	free(t);
+}
+
+/* The answer is of the type of the request: nothing, or that some could not be recorded, which sending them
+ * again does not change. */
+static void
+traces_answer(struct request *r, const struct traces *t)
+{
+	static const char told[] = "a trace was recorded here before, and is another: the server's log says which";
+	const bool conflict = t->outcome.result == TRACES_CONFLICT;
+	struct buffer body = BUFFER_INIT;
+	struct writer w;
+
+	if (!t->protobuf) {
+		writer_begin(&w, &body);
+		writer_object(&w);
+		if (conflict) {
+			writer_member_object(&w, "partialSuccess");
+			writer_member_string(&w, "errorMessage", told);
+			writer_object_end(&w);
+		}
+		writer_object_end(&w);
+		buffer_byte(&body, '\n');
+	} else if (conflict) {
+		/* partial_success (1) with error_message (2). */
+		buffer_byte(&body, 1 << 3 | 2);
+		buffer_byte(&body, (char)(sizeof told - 1 + 2));
+		buffer_byte(&body, 2 << 3 | 2);
+		buffer_byte(&body, (char)(sizeof told - 1));
+		buffer_text(&body, told);
+	}
+	request_bytes(r, 200, t->protobuf ? PROTOBUF : JSON, &body, NULL);
+}
+
+/* Why a request is refused before its body is looked at; NULL: it is not. */
+static const struct refusal *
+traces_check(const struct request *r)
+{
+	const struct span encoding = request_header(r, "Content-Encoding");
+
+	if (encoding.at != NULL && !(encoding.len == 8 && memcmp(encoding.at, "identity", 8) == 0))
+		return &encoded;
+	if (!request_has_type(r, PROTOBUF) && !request_has_type(r, JSON))
+		return &bad_type;
+	if (r->server->settings.database != NULL)
+		return &database;
+	return r->token->names.count > 0 ? &some_names : NULL;
+}
+
+void
+answer_traces(struct request *r)
+{
+	struct traces *t = r->state;
+	char digest[DIGEST_SIZE];
+	struct error err;
+
+	if (t != NULL && t->done) {
+		if (t->died) {
+			error_set(&err, ERROR_SYSTEM, "traces", "the process that was to record them has died");
+			request_fail(r, &err);
+		} else if (t->outcome.result == TRACES_FAILED) {
+			log_warn(&t->outcome.err);
+			request_fail(r, &t->outcome.err);
+		} else if (t->outcome.result == TRACES_INVALID || t->outcome.result == TRACES_TOO_LARGE) {
+			request_refuse(r, t->outcome.result == TRACES_INVALID ? &bad_body : &too_large);
+		} else {
+			traces_answer(r, t);
+		}
+		return;
+	}
+	if (traces_check(r) != NULL) {
+		request_refuse(r, traces_check(r));
+		return;
+	}
+	t = memory_zero(1, sizeof *t);
+	t->request = r;
+	t->protobuf = request_has_type(r, PROTOBUF);
+	t->sender = upload_sender(r->token);
+	digest_sha256(t->sender, strlen(t->sender), digest);
+	t->directory = memory_format("%s/traces/%.*s", r->server->outgoing.root, SENDER_DIGITS, digest);
+	r->state = t;
+	r->free_state = traces_free;
+	t->work = work_start(&r->server->works, traces_handle_in_worker, t, sizeof t->outcome, traces_store_outcome);
+	request_wait(r);
+}

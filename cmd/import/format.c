@@ -183,9 +183,14 @@ format_read(const struct format_program *format, struct format_log *log, const c
     struct error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC), got = 0;
+	char begin[4];
 
 	if (fd == -1)
 		return error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (format->archive != NULL && pread(fd, begin, sizeof begin, 0) == sizeof begin && memcmp(begin, "PK\3\4", 4) == 0) {
+		file_close(&fd);
+		return error_set(err, ERROR_INVALID_INPUT, path, "is %s", format->archive);
+	}
 	if (!format->document || (!format_read_document(format, log, fd) && lseek(fd, 0, SEEK_SET) == 0))
 		got = format_read_lines(format, log, fd, path, err);
 	file_close(&fd);

@@ -61,6 +61,8 @@ struct format_program {
 	bool document;
 	/* Called at the end, if it is not NULL: says what is said then. whole: nothing more will come. */
 	void (*finish)(struct format_log *log, bool whole);
+	/* What a log is that is a zip archive, and what to do; NULL: it is read like any. */
+	const char *archive;
 };
 int format_main(const struct format_program *format, int argc, char **argv);
 

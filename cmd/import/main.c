@@ -102,7 +102,7 @@ import_check_origin(const char *name, struct error *err)
 }
 
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "agents, claude, codex, otel, or a program awf-import-NAME",
+	{ OPT_FROM, 0, "from", "NAME", "agents, claude, codex, inspect, otel, or a program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },

@@ -62,7 +62,8 @@ messages_add_text(const char *type, struct span text, struct buffer *blocks)
 static void
 messages_add_call(struct span call, struct buffer *blocks)
 {
-	const struct span function = span_member(call, "function"), of = function.at != NULL ? function : call;
+	/* Inspect has the name in place of the object of OpenAI. */
+	const struct span function = span_member(call, "function"), of = span_type(function) == 'o' ? function : call;
 	struct writer w;
 
 	if (blocks->len > 0)
@@ -71,7 +72,7 @@ messages_add_call(struct span call, struct buffer *blocks)
 	writer_object(&w);
 	writer_member_string(&w, "type", "tool_use");
 	writer_member_span(&w, "tool_id", messages_member(call, message_ids));
-	writer_member_span(&w, "tool_name", messages_member(of, message_names));
+	writer_member_span(&w, "tool_name", span_type(function) == 's' ? function : messages_member(of, message_names));
 	writer_key(&w, "tool_input");
 	if (messages_member(of, message_arguments).at == NULL)
 		writer_null(&w);

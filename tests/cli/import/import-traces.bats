@@ -231,3 +231,63 @@ pieces() {
 	import 0 --from otel ./logs
 	[[ $stderr == 'awf-import: 18 lines of 2 sessions of otel'* ]]
 }
+
+# A log of Inspect, in the form of 0.3.95: two samples, the first in two epochs, with events.
+inspect_log() {
+	jq -n '
+		def at(s): "2026-03-01T10:00:0\(s).000000+00:00";
+		def model(from; to; message; usage): {event: "model", timestamp: at(from), completed: at(to), model: "openai/gpt-4o-mini",
+			input: [], output: {model: "gpt-4o-mini-2024", choices: [{message: ({role: "assistant"} + message), stop_reason: "stop"}], usage: usage}};
+		def sample(id; epoch): {id: id, epoch: epoch, uuid: "u\(id)\(epoch)", input: "attachment://ab", target: "4", attachments: {ab: "Two and two?"},
+			scores: {match: {value: "C", answer: "4", explanation: "attachment://ab"}}, events: [
+				{event: "sample_init", timestamp: at(0)},
+				model(1; 2; {content: [{type: "reasoning", reasoning: "add"}], tool_calls: [{id: "c1", function: "add", arguments: {x: 2, y: 2}}]};
+					{input_tokens: 10, output_tokens: 3, total_tokens: 18, input_tokens_cache_read: 5}),
+				{event: "tool", timestamp: at(2), completed: at(3), id: "c1", function: "add", arguments: {x: 2, y: 2}, result: "4", error: null},
+				model(4; 5; {content: "4"}; {input_tokens: 20, output_tokens: 1, total_tokens: 21, input_tokens_cache_read: 5})]};
+		{version: 2, status: "success", eval: {eval_id: "E1", run_id: "R1", task: "sums", model: "openai/gpt-4o-mini", packages: {inspect_ai: "0.3.95"}},
+			stats: {started_at: at(0), completed_at: at(9)},
+			samples: [sample(1; 1), sample(1; 2), (sample("b"; 1) | .error = {message: "no more"} | .scores = null)]}'
+}
+
+@test "inspect: a run for each sample and epoch, with its scores" {
+	inspect_log >log.json
+	import 0 --from inspect ./log.json
+	same "$stderr" 'awf-import: 31 lines of 3 sessions of inspect
+awf-import: left out: sample_init 3'
+	sound
+	same "$(awf-tail --list --json | jq -c '[.name, .status, .calls, .input_tokens, .output_tokens, .duration_ms]' | sort | paste -sd' ')" \
+		'["sums","failed",1,35,4,5000] ["sums","success",2,35,4,5000] ["sums","success",2,35,4,5000]'
+	same "$(all | jq -c 'select(.type == "run.started").payload.inputs | [.sample, .epoch, .model]' | sort | paste -sd' ')" \
+		'["b",1,"openai/gpt-4o-mini"] [1,1,"openai/gpt-4o-mini"] [1,2,"openai/gpt-4o-mini"]'
+	same "$(all | jq -c 'select(.payload.name == "score-match" and .type == "step.completed").payload.result | [.value, .answer, .explanation]' | sort -u)" '["C","4","Two and two?"]'
+	same "$(all | jq -c 'select(.type == "message.user").payload.blocks[0].text' | sort -u)" '"Two and two?"'
+	same "$(all | jq -r 'select(.type == "run.completed").payload.error.message // empty')" 'no more'
+	same "$(all | jq -c 'select(.type == "message.assistant" and .payload.turn == 0).payload | [.provider, .model, (.blocks | map(.thinking // .tool_input)), .duration_ms]' | sort -u)" \
+		'["openai","gpt-4o-mini-2024",["add",{"x":2,"y":2}],1000]'
+	import 0 --from inspect ./log.json
+	[[ $stderr == 'awf-import: 0 lines of 0 sessions of inspect'* ]]
+	# More samples of the same evaluation, in any order; and not yet whole.
+	jq -c '.samples |= [.[2], (.[0] | .id = 7), .[0]]' log.json >more.json
+	import 0 --from inspect ./more.json
+	[[ $stderr == 'awf-import: 11 lines of 1 session of inspect'* ]]
+	head -c 900 log.json >cut.json
+	import 0 --from inspect ./cut.json
+	[[ $stderr == 'awf-import: 0 lines of 0 sessions'* ]]
+}
+
+@test "inspect: logs of messages alone, logs without samples, archives" {
+	inspect_log | jq '.samples |= [.[0] | .events = [] | .model_usage = {"openai/gpt-4o-mini": {input_tokens: 30, output_tokens: 4, total_tokens: 34}} |
+		.messages = [{role: "user", content: "Two?"}, {role: "assistant", content: "", tool_calls: [{id: "c1", function: "add", arguments: {}}]},
+			{role: "tool", tool_call_id: "c1", function: "add", content: "", error: {type: "timeout", message: "late"}}, {role: "assistant", content: "4"}]]' >log.json
+	import 0 --from inspect ./log.json
+	sound
+	same "$(awf-tail --list --json | jq -c '[.calls, .input_tokens, .output_tokens]')" '[2,30,4]'
+	same "$(all | jq -c 'select(.type == "tool.result").payload | [.output, .error.code]')" '["late","tool"]'
+	inspect_log | jq 'del(.samples)' >none.json
+	import 0 --from inspect ./none.json
+	[[ $stderr == *'left out: logs without samples 1' ]]
+	printf 'PK\3\4rest' >log.eval
+	import 3 --from inspect ./log.eval
+	[[ $stderr == *'is a zip archive: make JSON of it with '*'inspect log convert --to json'* ]]
+}

@@ -4,7 +4,7 @@ declare -F _awf_complete >/dev/null || . "${BASH_SOURCE[0]%/*}/awf.bash"
 _awf_import()
 {
 	case $prev in
-	--from) _awf_among agents claude codex inspect otel ;;
+	--from) _awf_among agents awf claude codex inspect otel ;;
 	--mask)
 		_awf_among patterns
 		_awf_generated -c ;;

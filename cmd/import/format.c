@@ -204,7 +204,7 @@ format_read(const struct format_program *format, struct format_log *log, const c
 	return got;
 }
 
-static void
+void
 format_log_free(struct format_log *log)
 {
 	struct held_answer *h = &log->held;

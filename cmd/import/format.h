@@ -64,6 +64,7 @@ struct format_program {
 	/* What a log is that is a zip archive, and what to do; NULL: it is read like any. */
 	const char *archive;
 };
+void format_log_free(struct format_log *log);
 int format_main(const struct format_program *format, int argc, char **argv);
 
 #endif

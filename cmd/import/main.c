@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "import/own.h"
 #include "import/session.h"
 #include "ingest/ingest.h"
 #include "io/file.h"
@@ -102,7 +103,7 @@ import_check_origin(const char *name, struct error *err)
 }
 
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "agents, claude, codex, inspect, otel, or a program awf-import-NAME",
+	{ OPT_FROM, 0, "from", "NAME", "agents, awf, claude, codex, inspect, otel, or a program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },
@@ -516,6 +517,31 @@ import_run_format(struct one_log *one, struct error *err)
 	return failed;
 }
 
+static bool
+import_is_own(const struct import *im)
+{
+	return strcmp(im->from, OWN_FORMAT) == 0;
+}
+
+/* A transcript of AWF. */
+static int
+import_read_own(struct one_log *one, struct error *err)
+{
+	struct buffer counted = BUFFER_INIT;
+	int64_t others;
+	int failed;
+
+	if (one->im->redactor.command != NULL)
+		return error_set(err, ERROR_BLOCKED, one->path, "is a transcript of AWF: its lines are recorded as they are, not masked");
+	failed = own_read(&one->input, one->path, &others, err);
+	if (others > 0) {
+		buffer_format(&counted, "{\"lines of no transcript\":%" PRId64 "}", others);
+		import_count_left_out(one->im, span_of(counted.data, counted.len));
+	}
+	buffer_free(&counted);
+	return failed;
+}
+
 /* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
 static int
 import_read_log(struct import *im, const char *path, const char *parent, bool over)
@@ -528,7 +554,7 @@ import_read_log(struct import *im, const char *path, const char *parent, bool ov
 
 	session_begin(&one.lines, &spec);
 	import_begin_session(&one);
-	if (import_run_format(&one, &err) != 0)
+	if ((import_is_own(im) ? import_read_own(&one, &err) : import_run_format(&one, &err)) != 0)
 		import_refuse(&one, &err);
 	import_end_session(&one);
 	session_free(&one.lines);
@@ -597,7 +623,7 @@ import_format(struct import *im, const char *format, bool report, struct error *
 
 	im->from = format;
 	im->sessions = im->lines = 0;
-	failed = import_find_format(im, err) != 0 ? -1 : import_all(im, err);
+	failed = !import_is_own(im) && import_find_format(im, err) != 0 ? -1 : import_all(im, err);
 	if (failed == 0 && report)
 		import_report(im);
 	free(im->program);

@@ -16,10 +16,12 @@
 #ifndef AWF_SERVE_TRACES_H
 #define AWF_SERVE_TRACES_H
 
+#include <time.h>
+
 #include "serve/request.h"
 
 #define TRACES_BODY ((size_t)64 << 20)
-#define TRACES_KEPT_S (12 * 3600)
+#define TRACES_KEPT_S ((time_t)12 * 3600)
 
 void answer_traces(struct request *r);
 

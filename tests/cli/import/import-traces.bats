@@ -291,3 +291,40 @@ awf-import: left out: sample_init 3'
 	import 3 --from inspect ./log.eval
 	[[ $stderr == *'is a zip archive: make JSON of it with '*'inspect log convert --to json'* ]]
 }
+
+@test "awf: transcripts of another storage, with their blobs, as they are there" {
+	head -c 300000 /dev/zero | tr '\0' x >large
+	(
+		export AWF_STORAGE=$PWD/there
+		awf-run -n --name flow -c 'awf-step -n big -- cat' <large >printed
+		awf-run -n --name outer -c 'awf-step -n in -q -- awf-run -n -c "awf-step -n deep -q -- true"'
+	)
+	[ -n "$(ls there/blobs/*/*)" ]
+	import 0 --from awf ./there/transcripts
+	[[ $stderr == *' lines of 3 sessions of awf' ]]
+	sound
+	for file in there/transcripts/*.jsonl; do cmp "$file" "$AWF_STORAGE/transcripts/${file##*/}"; done
+	diff -r there/blobs "$AWF_STORAGE/blobs"
+	same "$(awf-tail --list --json | jq -r .origin | sort -u)" awf
+	rm -r "$AWF_STORAGE/imports"
+	import 0 --from awf ./there/transcripts
+	same "$stderr" 'awf-import: 0 lines of 0 sessions of awf'
+	# Cut anywhere, and not a transcript.
+	export AWF_STORAGE=$PWD/pieces
+	file=$(grep -l '"name":"flow"' there/transcripts/*.jsonl)
+	for bytes in $(seq 100 "$(rounds 1511 211)" "$(stat -c %s "$file")"); do
+		head -c "$bytes" "$file" >cut.jsonl
+		import 0 -q --from awf ./cut.jsonl
+	done
+	cp "$file" cut.jsonl
+	echo '{"type":"note"}' >>cut.jsonl
+	import 0 --from awf ./cut.jsonl
+	[[ $stderr == *'left out: lines of no transcript 1' ]]
+	cmp "$file" "$AWF_STORAGE/transcripts/${file##*/}"
+	# A mask would change them; their own storage has them.
+	AWF_STORAGE=$PWD/masked import 3 --from awf --mask cat ./cut.jsonl
+	[[ $stderr == *'not masked'* ]]
+	AWF_STORAGE=$PWD/there import 3 --from awf ./cut.jsonl
+	sed 's/"name":"flow"/"name":"flaw"/' "$file" >changed.jsonl
+	import 3 --from awf ./changed.jsonl
+}

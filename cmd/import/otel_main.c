@@ -16,7 +16,7 @@
 #define NAMES(...) (const char *const[]){ __VA_ARGS__, NULL }
 #define PARENT_KNOWN 0x100 /* flags of a span: whether it is known where the parent is from */
 #define PARENT_REMOTE 0x200
-#define NUMBERED_MOST 10000 /* messages of a span that are attributes */
+#define NUMBERED_MOST 10000 /* attributes of a span among which messages are looked for */
 
 static struct trace otel_trace;
 
@@ -168,9 +168,14 @@ otel_write_numbered(struct span attributes, const char *prefix, struct buffer *o
 	static const char *const members[] = { "role", "content", "tool_call_id", "id", "name", "arguments" };
 	struct writer w;
 
+	size_t count = 0;
+
+	for (struct span_walk one = span_walk(attributes); span_next(&one);)
+		count++;
 	writer_begin(&w, out);
 	writer_array(&w);
-	for (int i = 0; i < NUMBERED_MOST; i++) {
+	/* Each is looked for among all. */
+	for (int i = 0; count < NUMBERED_MOST && i < NUMBERED_MOST; i++) {
 		bool some = false, calls = false;
 
 		for (int call = -1; call < NUMBERED_MOST; call++) {
@@ -532,11 +537,17 @@ otel_take_line(struct format_log *log, struct span line)
 
 	if (span_type(resources) != 'a')
 		format_leave_out(log, span_of("\"lines that are no spans\"", 25));
-	for (struct span_walk resource = span_walk(resources); span_next(&resource);)
-		for (struct span_walk scope = span_walk(span_member(resource.value, "scopeSpans")); span_next(&scope);)
-			for (struct span_walk span = span_walk(span_member(scope.value, "spans")); span_next(&span);)
-				otel_take_span(log, span.value, span_member(resource.value, "resource"),
-				    span_member(scope.value, "scope"));
+	/* A member is looked for through all of its object: once. */
+	for (struct span_walk r = span_walk(resources); span_next(&r);) {
+		const struct span resource = span_member(r.value, "resource");
+
+		for (struct span_walk s = span_walk(span_member(r.value, "scopeSpans")); span_next(&s);) {
+			const struct span scope = span_member(s.value, "scope");
+
+			for (struct span_walk span = span_walk(span_member(s.value, "spans")); span_next(&span);)
+				otel_take_span(log, span.value, resource, scope);
+		}
+	}
 }
 
 static void

@@ -12,6 +12,8 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
+#define DEPTH_MOST 1000 /* spans in each other */
+
 /* Something to be said at a time. */
 struct trace_item {
 	int64_t time;
@@ -70,6 +72,23 @@ trace_link(struct trace *t)
 	}
 }
 
+/* Spans that are in each other, or too deep in others, have none around: their parents do not come. */
+static void
+trace_cut(struct trace *t)
+{
+	for (size_t i = 0; i < t->count; i++) {
+		const struct trace_span *around = t->spans[i]->around;
+		size_t depth = 0;
+
+		while (around != NULL && depth < DEPTH_MOST) {
+			around = around->around;
+			depth++;
+		}
+		if (around != NULL)
+			t->spans[i]->around = NULL;
+	}
+}
+
 /* The nearest span around of one of two kinds; NULL: none. */
 static struct trace_span *
 trace_around(const struct trace_span *span, enum trace_kind one, enum trace_kind other)
@@ -87,10 +106,9 @@ trace_find_sessions(struct trace *t, bool whole)
 {
 	for (size_t i = 0; i < t->count; i++) {
 		struct trace_span *span = t->spans[i], *outermost = span, *session = NULL;
-		size_t depth = 0;
 
 		span->attached = span->line;
-		for (struct trace_span *s = span; s != NULL && depth <= t->count; s = s->around, depth++) {
+		for (struct trace_span *s = span; s != NULL; s = s->around) {
 			/* An agent inside of another, or of a tool of one, is a session of its own. */
 			if (session == NULL && s->kind == TRACE_AGENT && trace_around(s, TRACE_AGENT, TRACE_AGENT) != NULL)
 				session = s;
@@ -98,8 +116,7 @@ trace_find_sessions(struct trace *t, bool whole)
 				span->attached = s->line;
 			outermost = s;
 		}
-		/* Spans that are in each other are none. */
-		if (depth > t->count || (outermost->parent != NULL && !outermost->remote && !whole))
+		if (outermost->parent != NULL && !outermost->remote && !whole)
 			continue;
 		span->session = session != NULL ? session : outermost;
 	}
@@ -350,38 +367,55 @@ trace_add_item(struct trace_group *g, int kind, struct trace_span *span, int64_t
 		g->start = span->start;
 }
 
-/* Whether an answer has asked for this call of a tool. A tool without an id gets that of the first call of
- * its name which nothing else has. */
-static bool
-trace_was_asked_for(const struct trace_group *g, struct trace_span *tool, struct map *used)
+/* Calls of tools that answers have asked for. */
+struct trace_asked {
+	struct trace_asked_call { char *id, *name; int64_t time; bool used; } *list;
+	size_t count;
+	struct map ids;               /* id → index of the last with it */
+};
+
+static void
+trace_collect_asked(const struct trace_group *g, struct trace_asked *asked)
 {
 	for (size_t i = 0; i < g->count; i++) {
 		struct buffer blocks = BUFFER_INIT;
-		bool found = false;
 
 		if (g->items[i].kind != ITEM_ANSWER)
 			continue;
 		buffer_format(&blocks, "[%s]", buffer_string(&g->items[i].span->answer));
-		for (struct span_walk block = span_walk(span_of(blocks.data, blocks.len)); !found && span_next(&block);) {
+		for (struct span_walk block = span_walk(span_of(blocks.data, blocks.len)); span_next(&block);) {
 			char *id = span_text(span_member(block.value, "tool_id"));
 
-			if (id != NULL && tool->call != NULL)
-				found = strcmp(id, tool->call) == 0;
-			else if (id != NULL && tool->name != NULL && g->items[i].time <= tool->end &&
-			    span_is(span_member(block.value, "tool_name"), tool->name) &&
-			    map_get(used, id, strlen(id)) == NULL) {
-				tool->call = memory_text(id);
-				found = true;
-			}
-			if (found)
-				map_put(used, id, strlen(id), 1);
-			free(id);
+			if (id == NULL)
+				continue;
+			asked->list = memory_array(asked->list, asked->count + 1, sizeof *asked->list);
+			asked->list[asked->count] = (struct trace_asked_call){ .id = id,
+				.name = span_text(span_member(block.value, "tool_name")), .time = g->items[i].time };
+			map_put(&asked->ids, id, strlen(id), asked->count++);
 		}
 		buffer_free(&blocks);
-		if (found)
-			return true;
 	}
-	return false;
+}
+
+/* Whether an answer has asked for this call of a tool. A tool without an id gets that of the first call of
+ * its name which nothing else has. */
+static bool
+trace_was_asked_for(struct trace_asked *asked, struct trace_span *tool)
+{
+	const size_t *place = tool->call != NULL ? map_get(&asked->ids, tool->call, strlen(tool->call)) : NULL;
+
+	if (place != NULL)
+		asked->list[*place].used = true;
+	for (size_t i = 0; tool->call == NULL && tool->name != NULL && i < asked->count; i++) {
+		struct trace_asked_call *call = &asked->list[i];
+
+		if (call->used || call->time > tool->end || call->name == NULL || strcmp(call->name, tool->name) != 0)
+			continue;
+		call->used = true;
+		tool->call = memory_text(call->id);
+		return true;
+	}
+	return place != NULL;
 }
 
 /* Adds calls of tools for which no answer has asked: there may be none with their texts. */
@@ -389,20 +423,26 @@ static void
 trace_add_calls(struct trace_group *g)
 {
 	const size_t count = g->count;
-	struct map used = MAP_INIT;
+	struct trace_asked asked = { .list = NULL };
 
 	if (count == 0)
 		return;
 	qsort(g->items, g->count, sizeof *g->items, trace_compare_items);
+	trace_collect_asked(g, &asked);
 	for (int named = 1; named >= 0; named--)
 		for (size_t i = 0; i < count; i++) {
 			struct trace_span *span = g->items[i].span;
 
 			if (g->items[i].kind == ITEM_RESULT && span->kind == TRACE_TOOL && (span->call != NULL) == named &&
-			    !trace_was_asked_for(g, span, &used))
+			    !trace_was_asked_for(&asked, span))
 				trace_add_item(g, ITEM_CALL, span, span->start);
 		}
-	map_free(&used);
+	for (size_t i = 0; i < asked.count; i++) {
+		free(asked.list[i].id);
+		free(asked.list[i].name);
+	}
+	free(asked.list);
+	map_free(&asked.ids);
 	qsort(g->items, g->count, sizeof *g->items, trace_compare_items);
 }
 
@@ -471,16 +511,24 @@ trace_say_end(struct format_log *log, const struct trace_span *session, int64_t 
 	trace_end_line(log, &w);
 }
 
+/* The groups of a portion. */
+struct trace_groups {
+	struct trace_group *list;
+	size_t count, outside;        /* outside: 1 + the place of that of what is outside of agents; 0: none */
+};
+
 /* The group of an agent, made if need be; NULL: that of what is outside of agents. */
 static struct trace_group *
-trace_group_of(struct trace_group **groups, size_t *count, struct trace_span *agent)
+trace_group_of(struct trace_groups *groups, struct trace_span *agent)
 {
-	for (size_t i = 0; i < *count; i++)
-		if ((*groups)[i].agent == agent)
-			return &(*groups)[i];
-	*groups = memory_array(*groups, *count + 1, sizeof **groups);
-	(*groups)[*count] = (struct trace_group){ .agent = agent };
-	return &(*groups)[(*count)++];
+	size_t *place = agent != NULL ? &agent->group : &groups->outside;
+
+	if (*place == 0) {
+		groups->list = memory_array(groups->list, groups->count + 1, sizeof *groups->list);
+		groups->list[groups->count] = (struct trace_group){ .agent = agent };
+		*place = ++groups->count;
+	}
+	return &groups->list[*place - 1];
 }
 
 /* Says the spans of a session that were known with a line, unless they say nothing. */
@@ -488,9 +536,8 @@ static void
 trace_say_portion(struct format_log *log, const struct trace_entry *entries, size_t count, int64_t portion)
 {
 	const struct trace_span *session = entries[0].session;
-	struct trace_group *groups = NULL;
+	struct trace_groups groups = { .list = NULL };
 	int64_t end = session->end;
-	size_t group_count = 0;
 
 	for (size_t i = 0; i < count; i++) {
 		struct trace_span *span = entries[i].span, *agent = trace_around(span, TRACE_AGENT, TRACE_AGENT);
@@ -501,7 +548,7 @@ trace_say_portion(struct format_log *log, const struct trace_entry *entries, siz
 		if (span->end > end)
 			end = span->end;
 		if (span->kind == TRACE_AGENT && (span == session || agent == NULL)) {
-			g = trace_group_of(&groups, &group_count, span);
+			g = trace_group_of(&groups, span);
 			if (g->count == 0)
 				g->start = span->start;
 			continue;
@@ -509,16 +556,16 @@ trace_say_portion(struct format_log *log, const struct trace_entry *entries, siz
 		if (span->kind == TRACE_AGENT) {
 			const struct trace_span *tool = trace_around(span, TRACE_TOOL, TRACE_AGENT);
 
-			g = trace_group_of(&groups, &group_count, agent);
+			g = trace_group_of(&groups, agent);
 			trace_add_item(g, ITEM_CHILD, span, tool != NULL && tool->kind == TRACE_TOOL && tool->end < span->end ?
 			    tool->end : span->end);
 			continue;
 		}
-		g = trace_group_of(&groups, &group_count, agent);
+		g = trace_group_of(&groups, agent);
 		trace_add_item(g, span->kind == TRACE_CHAT ? ITEM_ANSWER : ITEM_RESULT, span, span->end);
 	}
-	for (size_t i = 0; i < group_count; i++) {
-		struct trace_group *g = &groups[i];
+	for (size_t i = 0; i < groups.count; i++) {
+		struct trace_group *g = &groups.list[i];
 
 		/* What an agent answered, and its usage, count if it says of no model that it was asked. */
 		if (g->agent != NULL && (g->agent->usage.len > 0 || g->agent->answer.len > 0) && trace_first_answer(g) == NULL && g->agent->attached == portion) {
@@ -526,14 +573,16 @@ trace_say_portion(struct format_log *log, const struct trace_entry *entries, siz
 			g->agent->counted = g->agent->usage.len > 0;
 		}
 	}
-	if (group_count > 0)
-		qsort(groups, group_count, sizeof *groups, trace_compare_groups);
-	for (size_t i = 0; i < group_count; i++) {
-		trace_say_group(log, &groups[i], portion);
-		free(groups[i].items);
+	if (groups.count > 0)
+		qsort(groups.list, groups.count, sizeof *groups.list, trace_compare_groups);
+	for (size_t i = 0; i < groups.count; i++) {
+		trace_say_group(log, &groups.list[i], portion);
+		if (groups.list[i].agent != NULL)
+			groups.list[i].agent->group = 0;
+		free(groups.list[i].items);
 	}
-	free(groups);
-	if (group_count > 0 && !session->open)
+	free(groups.list);
+	if (groups.count > 0 && !session->open)
 		trace_say_end(log, session, end);
 }
 
@@ -585,6 +634,7 @@ trace_say(struct trace *t, struct format_log *log, const char *name, bool whole)
 	size_t count = 0;
 
 	trace_link(t);
+	trace_cut(t);
 	trace_find_sessions(t, whole);
 	trace_hide(t);
 	for (size_t i = 0; i < t->count; i++) {

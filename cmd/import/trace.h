@@ -50,6 +50,7 @@ struct trace_span {
 	struct trace_span *around;    /* NULL: none that is known */
 	struct trace_span *session;   /* the outermost span of its session; NULL: not known yet */
 	int64_t attached;             /* the line with which it was known of which session it is */
+	size_t group;                 /* of an agent, while a portion is said */
 	bool counted;                 /* its usage was said, of an agent */
 	bool hidden;                  /* what it says is said by one around it */
 };

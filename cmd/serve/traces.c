@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -17,9 +16,11 @@
 
 #include "base/digest.h"
 #include "base/list.h"
+#include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "io/lock.h"
 #include "io/path.h"
 #include "json/scan.h"
 #include "json/writer.h"
@@ -36,6 +37,11 @@
 #define PROTOBUF "application/x-protobuf"
 #define JSON "application/json"
 #define SUFFIX ".jsonl"
+#define MARK ".begun"
+#define LOOKED "looked"
+#define TRACES_LOOK_S 600
+#define AT_ONCE 100              /* traces that awf-import is given */
+#define PARENT_REMOTE 0x200 /* in the flags of a span: the parent is of another program */
 #define TRACE_DIGITS 32
 #define TRACE_BYTES ((off_t)256 << 20) /* of the file of a trace: what awf-import reads */
 #define SENDER_DIGITS 32
@@ -91,49 +97,54 @@ traces_id_of(struct span span)
 	return NULL;
 }
 
-/* Calls a function for each span of a request. */
-static void
-traces_each(struct span request, void (*function)(void *context, struct span resource, struct span scope,
-    struct span span), void *context)
-{
-	for (struct span_walk r = span_walk(span_member(request, "resourceSpans")); span_next(&r);)
-		for (struct span_walk s = span_walk(span_member(r.value, "scopeSpans")); span_next(&s);)
-			for (struct span_walk span = span_walk(span_member(s.value, "spans")); span_next(&span);)
-				function(context, span_member(r.value, "resource"), span_member(s.value, "scope"), span.value);
-}
-
-static void
-traces_note_id(void *context, struct span resource, struct span scope, struct span span)
-{
-	char ***ids = context, *id = traces_id_of(span);
-
-	(void)resource;
-	(void)scope;
-	if (id == NULL || list_has(*ids, id))
-		free(id);
-	else
-		list_take(ids, id);
-}
-
 /* The line of a trace: its spans of the request. */
 struct traces_line {
-	const char *id;
+	char *id;
 	struct buffer text;
 	struct span resource, scope; /* of the spans before */
+	bool outermost;              /* a span has no parent, or one in another program */
 };
 
-static void
-traces_add_span(void *context, struct span resource, struct span scope, struct span span)
+struct traces_lines {
+	struct traces_line *list;
+	size_t count;
+	struct map places;           /* id → index */
+};
+
+static bool
+traces_may_be_outermost(struct span span)
 {
-	struct traces_line *line = context;
-	struct buffer *out = &line->text;
+	const struct span parent = span_member(span, "parentSpanId");
+	long long flags = 0;
+
+	if (span_type(parent) != 's' || parent.len <= 2 || span_is(parent, "0000000000000000"))
+		return true;
+	return span_integer(span_member(span, "flags"), &flags) && (flags & PARENT_REMOTE) != 0;
+}
+
+/* Appends a span to the line of its trace; one that names none is left. */
+static void
+traces_add_span(struct traces_lines *lines, struct span resource, struct span scope, struct span span)
+{
 	char *id = traces_id_of(span);
-	const bool ours = id != NULL && strcmp(id, line->id) == 0;
+	const size_t *place = id != NULL ? map_get(&lines->places, id, TRACE_DIGITS) : NULL;
+	struct traces_line *line;
+	struct buffer *out;
 	struct writer w;
 
-	free(id);
-	if (!ours)
+	if (id != NULL && place == NULL) {
+		map_put(&lines->places, id, TRACE_DIGITS, lines->count);
+		lines->list = memory_array(lines->list, lines->count + 1, sizeof *lines->list);
+		lines->list[lines->count] = (struct traces_line){ .id = id };
+		line = &lines->list[lines->count++];
+	} else if (id != NULL) {
+		free(id);
+		line = &lines->list[*place];
+	} else {
 		return;
+	}
+	out = &line->text;
+	line->outermost |= traces_may_be_outermost(span);
 	if (out->len > 0 && resource.at == line->resource.at && scope.at == line->scope.at) {
 		buffer_byte(out, ',');
 		scan_minify(span, out);
@@ -160,22 +171,71 @@ traces_add_span(void *context, struct span resource, struct span scope, struct s
 	line->scope = scope;
 }
 
+static void
+traces_sort(struct span request, struct traces_lines *lines)
+{
+	for (struct span_walk r = span_walk(span_member(request, "resourceSpans")); span_next(&r);) {
+		const struct span resource = span_member(r.value, "resource");
+
+		for (struct span_walk s = span_walk(span_member(r.value, "scopeSpans")); span_next(&s);) {
+			const struct span scope = span_member(s.value, "scope");
+
+			for (struct span_walk span = span_walk(span_member(s.value, "spans")); span_next(&span);)
+				traces_add_span(lines, resource, scope, span.value);
+		}
+	}
+	for (size_t i = 0; i < lines->count; i++)
+		buffer_text(&lines->list[i].text, "]}]}]}\n");
+}
+
+static void
+traces_free_lines(struct traces_lines *lines)
+{
+	for (size_t i = 0; i < lines->count; i++) {
+		free(lines->list[i].id);
+		buffer_free(&lines->list[i].text);
+	}
+	free(lines->list);
+	map_free(&lines->places);
+}
+
 /* ---- in the child process: files ---- */
+
+/* Opens the file of a trace, with its lock; -1 with *err. */
+static int
+traces_open(const char *path, int flags, struct error *err)
+{
+	int fd;
+
+	for (;;) {
+		fd = file_open_plain(path, flags, 0600);
+		if (fd == -1 || lock_file_wait(fd) != 0) {
+			error_errno(err, ERROR_SYSTEM, path, "unable to open");
+			file_close(&fd);
+			return -1;
+		}
+		/* One that was removed meanwhile has no name any more. */
+		if (lock_named(fd, path))
+			return fd;
+		file_close(&fd);
+	}
+}
 
 /* Appends the line of a trace to its file, on disk when this returns. A line that was cut off gets an end. */
 static enum traces_result
-traces_append(const struct traces *t, const char *path, const struct buffer *line, struct error *err)
+traces_append(const char *path, const struct buffer *line, struct error *err)
 {
 	struct buffer text = BUFFER_INIT;
 	enum traces_result result = TRACES_FAILED;
 	enum sync_mode sync;
 	struct stat status;
 	char last = '\n';
-	int fd = file_open_plain(path, O_RDWR | O_CREAT | O_APPEND, 0600);
+	int fd = traces_open(path, O_RDWR | O_CREAT | O_APPEND, err);
 
-	(void)t;
-	if (fd == -1 || flock(fd, LOCK_EX) != 0 || fstat(fd, &status) != 0) {
-		error_errno(err, ERROR_SYSTEM, path, "unable to open");
+	if (fd == -1)
+		return TRACES_FAILED;
+	if (fstat(fd, &status) != 0) {
+		error_errno(err, ERROR_SYSTEM, path, "unable to look at it");
 	} else if (status.st_size + (off_t)line->len >= TRACE_BYTES) {
 		result = TRACES_TOO_LARGE;
 	} else if (sync_mode_from_environment(&sync, err) == 0) {
@@ -192,25 +252,53 @@ traces_append(const struct traces *t, const char *path, const struct buffer *lin
 	return result;
 }
 
-/* Files to which nothing was added for long. */
+/* The path of the mark that a trace has an outermost span: until then there is nothing to import. */
+static char *
+traces_mark(const char *path)
+{
+	return memory_format("%.*s" MARK, (int)(strlen(path) - strlen(SUFFIX)), path);
+}
+
+/* Whether a trace has a span that may be outermost, in this line or before. */
+static bool
+traces_has_begun(const char *path, bool outermost)
+{
+	char *mark = traces_mark(path);
+	bool begun = access(mark, F_OK) == 0;
+	int fd = !begun && outermost ? file_open_plain(mark, O_WRONLY | O_CREAT, 0600) : -1;
+
+	file_close(&fd);
+	free(mark);
+	return begun || outermost;
+}
+
+/* Files to which nothing was added for long, if it was not just looked for them. */
 static char **
 traces_find_old(const char *directory)
 {
-	const time_t before = time(NULL) - TRACES_KEPT_S;
+	char *looked = path_join(directory, LOOKED), **old = NULL;
+	const time_t now = time(NULL);
 	const struct dirent *entry;
-	char **old = NULL;
-	DIR *opened = opendir(directory);
+	struct stat status;
+	DIR *opened = NULL;
+	int fd = -1;
 
+	if (stat(looked, &status) != 0 || status.st_mtime < now - TRACES_LOOK_S || status.st_mtime > now) {
+		fd = file_open_plain(looked, O_WRONLY | O_CREAT, 0600);
+		if (fd != -1 && futimens(fd, NULL) == 0)
+			opened = opendir(directory);
+		file_close(&fd);
+	}
 	while (opened != NULL && (entry = readdir(opened)) != NULL) {
 		char *path = path_join(directory, entry->d_name);
-		struct stat status;
 
-		if (text_ends(entry->d_name, SUFFIX) && stat(path, &status) == 0 && status.st_mtime < before)
+		if (text_ends(entry->d_name, SUFFIX) && stat(path, &status) == 0 && status.st_mtime < now - TRACES_KEPT_S)
 			list_add(&old, path);
 		free(path);
 	}
 	if (opened != NULL)
 		closedir(opened);
+	free(looked);
 	return old;
 }
 
@@ -225,8 +313,6 @@ traces_import(const struct traces *t, char *const *paths, bool over, struct erro
 	enum traces_result result = TRACES_FAILED;
 	int status = 0;
 
-	if (paths == NULL)
-		return TRACES_TAKEN;
 	environment_begin(&environment);
 	environment_set(&environment, "AWF_STORAGE", t->request->server->outgoing.root);
 	list_take(&argv, libexec_sibling("awf-import"));
@@ -255,36 +341,71 @@ traces_import(const struct traces *t, char *const *paths, bool over, struct erro
 	return result;
 }
 
+/* Imports files, some at a time: the arguments of a program have a limit. */
+static enum traces_result
+traces_import_all(const struct traces *t, char *const *paths, struct error *err)
+{
+	enum traces_result result = TRACES_TAKEN, one;
+
+	while (result != TRACES_FAILED && paths != NULL && *paths != NULL) {
+		char *some[AT_ONCE + 1] = { NULL };
+
+		for (size_t i = 0; i < AT_ONCE && *paths != NULL; i++)
+			some[i] = *paths++;
+		one = traces_import(t, some, false, err);
+		if (one != TRACES_TAKEN)
+			result = one;
+	}
+	return result;
+}
+
+/* Imports old files a last time, and removes them, but those to which something is added just now. */
+static void
+traces_remove_old(const struct traces *t)
+{
+	char **old = traces_find_old(t->directory);
+
+	for (char **path = old; path != NULL && *path != NULL; path++) {
+		char *const one[] = { *path, NULL }, *mark = traces_mark(*path);
+		struct error ignored;
+		struct stat status;
+		int fd = traces_open(*path, O_RDONLY, &ignored);
+
+		if (fd != -1 && fstat(fd, &status) == 0 && status.st_mtime < time(NULL) - TRACES_KEPT_S &&
+		    traces_import(t, one, true, &ignored) != TRACES_FAILED) {
+			unlink(*path);
+			unlink(mark);
+		}
+		file_close(&fd);
+		free(mark);
+	}
+	list_free(old);
+}
+
 static enum traces_result
 traces_record(const struct traces *t, struct span request, struct error *err)
 {
-	char **ids = NULL, **paths = NULL, **old, *all = path_join(t->request->server->outgoing.root, "traces");
+	char **paths = NULL, *all = path_join(t->request->server->outgoing.root, "traces");
+	struct traces_lines lines = { .list = NULL };
 	enum traces_result result = TRACES_TAKEN;
-	struct error ignored;
 
-	traces_each(request, traces_note_id, &ids);
+	traces_sort(request, &lines);
 	if (storage_make_directory(all, true, err) != 0 || storage_make_directory(t->directory, true, err) != 0)
 		result = TRACES_FAILED;
-	for (char **id = ids; result == TRACES_TAKEN && id != NULL && *id != NULL; id++) {
-		struct traces_line line = { .id = *id };
-		char *name = memory_format("%s" SUFFIX, *id), *path = path_join(t->directory, name);
+	for (size_t i = 0; result == TRACES_TAKEN && i < lines.count; i++) {
+		char *name = memory_format("%s" SUFFIX, lines.list[i].id), *path = path_join(t->directory, name);
 
-		traces_each(request, traces_add_span, &line);
-		buffer_text(&line.text, "]}]}]}\n");
-		result = traces_append(t, path, &line.text, err);
-		list_take(&paths, path);
-		buffer_free(&line.text);
+		result = traces_append(path, &lines.list[i].text, err);
+		if (result == TRACES_TAKEN && traces_has_begun(path, lines.list[i].outermost))
+			list_add(&paths, path);
+		free(path);
 		free(name);
 	}
 	if (result == TRACES_TAKEN)
-		result = traces_import(t, paths, false, err);
-	old = traces_find_old(t->directory);
-	if (old != NULL && traces_import(t, old, true, &ignored) != TRACES_FAILED)
-		for (char **path = old; *path != NULL; path++)
-			unlink(*path);
-	list_free(old);
+		result = traces_import_all(t, paths, err);
+	traces_remove_old(t);
+	traces_free_lines(&lines);
 	list_free(paths);
-	list_free(ids);
 	free(all);
 	return result;
 }

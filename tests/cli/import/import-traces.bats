@@ -328,3 +328,25 @@ awf-import: left out: sample_init 3'
 	sed 's/"name":"flow"/"name":"flaw"/' "$file" >changed.jsonl
 	import 3 --from awf ./changed.jsonl
 }
+
+@test "otel: spans that are in each other, in very many others, or very many in one" {
+	python3 -c '
+import json
+def span(trace, id, parent, start, **attributes):
+    return {"traceId": f"{trace:032x}", "spanId": f"{id:016x}", "parentSpanId": f"{parent:016x}" if parent else "",
+        "name": "x", "startTimeUnixNano": str(start * 1000), "endTimeUnixNano": str(start * 1000 + 500),
+        "attributes": [{"key": k.replace("__", "."), "value": {"stringValue": v}} for k, v in attributes.items()]}
+chat = {"gen_ai__operation__name": "chat"}
+spans = [span(1, 1, 2, 5), span(1, 2, 1, 6), span(1, 3, 1, 7, **chat), span(1, 4, 4, 8, **chat)]
+spans += [span(2, n, n - 1, n) for n in range(1, 20000)] + [span(2, 20000, 19999, 20000, **chat)]
+spans += [span(3, 1, 0, 1, gen_ai__operation__name="invoke_agent")]
+for n in range(2, 10000, 2):
+    spans += [span(3, n, 1, n, **chat), span(3, n + 1, 1, n + 1, gen_ai__operation__name="execute_tool", gen_ai__tool__name="t")]
+print(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))' >log.jsonl
+	timeout 60 awf-import -q --from otel ./log.jsonl
+	same "$(awf-tail --list --json | wc -l)" 1
+	same "$(all | grep -c '"type":"message.assistant"')" 4999
+	timeout 60 awf-import -q --from otel --ended 0s ./log.jsonl
+	same "$(awf-tail --list --json -n 1000 | wc -l)" 4
+	sound
+}

@@ -127,10 +127,16 @@ sys.stdout.buffer.write(field(1, field(2, field(2, field(9, field(2, value))))))
 	lines
 	same "$(json line.02)" 200
 	same "$(awf-tail --list --json)" ''
-	touch -d '13 hours ago' "$AWF_STORAGE"/traces/*/*.jsonl
+	touch -d '13 hours ago' "$AWF_STORAGE"/traces/*/*
 	same "$(protobuf "$DATA/openllmetry-0.27.0.otlp")" 200
 	same "$(awf-tail --list --json | jq -c '[.name, .status, .input_tokens]')" '["ai.generateText.doGenerate","success",23]'
 	same "$(find "$AWF_STORAGE"/traces -name '*.jsonl' | wc -l)" 1
+	# One that has come to its end goes with its mark.
+	for line in line.*; do same "$(json "$line")" 200; done
+	same "$(find "$AWF_STORAGE"/traces -name '*.begun' | wc -l)" 1
+	touch -d '13 hours ago' "$AWF_STORAGE"/traces/*/*
+	same "$(protobuf "$DATA/openllmetry-0.27.0.otlp")" 200
+	same "$(find "$AWF_STORAGE"/traces -name '*.begun' | wc -l)" 0
 	sound
 }
 
@@ -141,4 +147,15 @@ sys.stdout.buffer.write(field(1, field(2, field(2, field(9, field(2, value))))))
 	sound
 	same "$(awf-tail --list --json | jq -c '[.name, .status, .calls]')" '["flow","failed",2]'
 	same "$(all | jq -c 'select(.type == "step.completed").payload | [.name, .error.code]' | paste -sd' ')" '["one",null] ["two","exit_status"]'
+}
+
+@test "a request with spans of very many traces" {
+	start
+	python3 -c '
+import json
+print(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{"traceId": f"{n:032x}", "spanId": f"{n:016x}", "name": "x",
+    "startTimeUnixNano": "1700000000000000000", "endTimeUnixNano": "1700000000000000500",
+    "attributes": [{"key": "gen_ai.operation.name", "value": {"stringValue": "chat"}}]} for n in range(1, 122)]}]}]}))' >many
+	same "$(json many)" 200
+	same "$(find "$AWF_STORAGE/transcripts" -name '*.jsonl' | wc -l)" 121
 }

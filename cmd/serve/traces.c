@@ -127,21 +127,22 @@ static void
 traces_add_span(struct traces_lines *lines, struct span resource, struct span scope, struct span span)
 {
 	char *id = traces_id_of(span);
-	const size_t *place = id != NULL ? map_get(&lines->places, id, TRACE_DIGITS) : NULL;
+	const size_t *place;
 	struct traces_line *line;
 	struct buffer *out;
 	struct writer w;
 
-	if (id != NULL && place == NULL) {
+	if (id == NULL)
+		return;
+	place = map_get(&lines->places, id, TRACE_DIGITS);
+	if (place == NULL || lines->list == NULL) {
 		map_put(&lines->places, id, TRACE_DIGITS, lines->count);
 		lines->list = memory_array(lines->list, lines->count + 1, sizeof *lines->list);
 		lines->list[lines->count] = (struct traces_line){ .id = id };
 		line = &lines->list[lines->count++];
-	} else if (id != NULL) {
+	} else {
 		free(id);
 		line = &lines->list[*place];
-	} else {
-		return;
 	}
 	out = &line->text;
 	line->outermost |= traces_may_be_outermost(span);

@@ -207,7 +207,8 @@ agents_finish(struct format_log *log, bool whole)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-agents", agents_take_line, true, agents_finish };
+	static const struct format_program format = { .program = "awf-import-agents", .take = agents_take_line,
+		.document = true, .finish = agents_finish };
 
 	return format_main(&format, argc, argv);
 }

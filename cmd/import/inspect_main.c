@@ -367,8 +367,9 @@ inspect_finish(struct format_log *log, bool whole)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-inspect", inspect_take_log, true, inspect_finish,
-		"a zip archive: make JSON of it with 'inspect log convert --to json --output-dir DIR FILE'" };
+	static const struct format_program format = { .program = "awf-import-inspect", .take = inspect_take_log,
+		.document = true, .finish = inspect_finish,
+		.archive = "a zip archive: make JSON of it with 'inspect log convert --to json --output-dir DIR FILE'" };
 
 	return format_main(&format, argc, argv);
 }

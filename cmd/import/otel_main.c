@@ -560,7 +560,8 @@ otel_finish(struct format_log *log, bool whole)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-otel", otel_take_line, true, otel_finish };
+	static const struct format_program format = { .program = "awf-import-otel", .take = otel_take_line,
+		.document = true, .finish = otel_finish };
 
 	return format_main(&format, argc, argv);
 }

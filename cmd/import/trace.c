@@ -306,7 +306,8 @@ trace_say_tool(struct format_log *log, const struct trace_span *span, bool resul
 		writer_member_buffer(&w, "input", &span->input);
 	} else {
 		trace_write_duration(&w, span);
-		writer_member_buffer(&w, "output", span->output.len > 0 || !span->failed ? &span->output : &span->error);
+		writer_member_buffer(&w, "output", span->failed && (span->output.len == 0 ||
+		    buffer_equal(&span->output, "null")) ? &span->error : &span->output);
 		writer_member_bool(&w, "is_error", span->failed);
 	}
 	trace_end_line(log, &w);

@@ -316,14 +316,17 @@ static bool
 otlp_write_message(const struct otlp_message *message, struct otlp_input in, unsigned depth, struct buffer *out)
 {
 	struct writer w;
-	bool good = depth < DEPTH_MOST;
 
+	if (depth == DEPTH_MOST)
+		return false;
 	writer_begin(&w, out);
 	writer_object(&w);
-	for (const struct otlp_field *field = message->fields; good && field->number != 0; field++)
-		good = otlp_write_field(field, in, depth, &w);
+	/* After bytes that are none the text stays as it is: it may end with a key. */
+	for (const struct otlp_field *field = message->fields; field->number != 0; field++)
+		if (!otlp_write_field(field, in, depth, &w))
+			return false;
 	writer_object_end(&w);
-	return good;
+	return true;
 }
 
 bool

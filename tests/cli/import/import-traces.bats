@@ -207,6 +207,32 @@ pieces() {
 	[[ $stderr == *'left out: mcp_tools 1' ]]
 }
 
+@test "agents: what the SDK for Python exports: agents without a task around, usage beside messages, ids of responses alone" {
+	agent() { printf '{"object":"trace.span","id":"%s","trace_id":"t1","parent_id":%s,"started_at":"2026-03-01T10:00:0%s+00:00","ended_at":"2026-03-01T10:00:0%s+00:00","span_data":%s,"error":%s}\n' "$@"; }
+	{
+		agent s2 '"s1"' 1.1 1.5 '{"type":"generation","input":[{"role":"user","content":"Sum?"}],"output":[{"role":"assistant","content":null,"tool_calls":[{"id":"c1","type":"function","function":{"name":"add","arguments":"{\"x\": 1}"}}]}],"model":"gpt-5.2","model_config":{},"usage":{"input_tokens":9,"output_tokens":2}}' null
+		agent s3 '"s1"' 1.5 1.6 '{"type":"function","name":"add","input":"{\"x\": 1}","output":null}' '{"message":"no such tool","data":null}'
+		agent s1 null 1.0 2.0 '{"type":"agent","name":"Adder","handoffs":[],"tools":["add"],"output_type":"str"}' null
+		echo '{"object":"trace","id":"t1","workflow_name":"Sums","group_id":null,"metadata":{"user":"u7"}}'
+		agent s5 '"s4"' 3.1 3.5 '{"type":"response","response_id":"resp_1"}' null
+		agent s4 null 3.0 4.0 '{"type":"agent","name":"Writer","handoffs":[],"tools":[],"output_type":"str"}' null
+	} >log.jsonl
+	import 0 --from agents ./log.jsonl
+	same "$(awf-tail --list --json | jq -c '[.name, .status]')" '["Sums","running"]'
+	import 0 -q --from agents --ended 0s ./log.jsonl
+	sound
+	same "$(awf-tail --list --json | jq -c '[.name, .status, .calls, .input_tokens, .output_tokens]')" '["Sums","success",2,9,2]'
+	same "$(tree Sums)" '├─ prompt agent done
+│  └─ turn 0
+│     └─ add failed
+└─ prompt[1] agent done
+   └─ turn 0'
+	same "$(all | jq -r 'select(.type == "tool.result").payload | .output, .error.message' | paste -sd,)" 'no such tool,no such tool'
+	cp log.jsonl whole.jsonl
+	rm -rf "$AWF_STORAGE"
+	pieces agents "$PWD/whole.jsonl"
+}
+
 @test "traces: a session that is refused is no hindrance for others in its log; a mask covers all" {
 	cp "$DATA/openai-agents-0.20.jsonl" log.jsonl
 	import 0 -q --from agents ./log.jsonl

@@ -76,6 +76,7 @@ lines() {
 		head -c "$bytes" "$file" >bad
 		same "$(protobuf bad)" 400
 	done
+	same "$(protobuf "$ROOT/tests/fuzz/corpus/otlp/ends-after-a-key")" 400
 	# Messages in each other, without end.
 	python3 -c '
 import sys

@@ -17,7 +17,7 @@
 /* Something to be said at a time. */
 struct trace_item {
 	int64_t time;
-	enum { ITEM_ANSWER, ITEM_CALL, ITEM_CHILD, ITEM_RESULT } kind; /* in the order in which they are said */
+	enum item_kind { ITEM_ANSWER, ITEM_CALL, ITEM_CHILD, ITEM_RESULT } kind; /* in the order in which they are said */
 	struct trace_span *span;
 };
 
@@ -358,7 +358,7 @@ trace_compare_groups(const void *a, const void *b)
 }
 
 static void
-trace_add_item(struct trace_group *g, int kind, struct trace_span *span, int64_t time)
+trace_add_item(struct trace_group *g, enum item_kind kind, struct trace_span *span, int64_t time)
 {
 	g->items = memory_array(g->items, g->count + 1, sizeof *g->items);
 	g->items[g->count].time = time;

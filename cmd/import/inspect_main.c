@@ -39,8 +39,11 @@ static struct span
 inspect_resolve(const struct inspect_sample *s, struct span value, struct buffer *out)
 {
 	const struct span attachments = span_member(s->sample, "attachments");
-	const char *at = value.at, *end = value.at + value.len, *found;
+	const char *at = value.at, *end, *found;
 
+	if (at == NULL)
+		return SPAN_NONE;
+	end = at + value.len;
 	while (at < end && (found = memmem(at, (size_t)(end - at), ATTACHMENT, strlen(ATTACHMENT))) != NULL) {
 		const char *name = found + strlen(ATTACHMENT), *quote = memchr(name, '"', (size_t)(end - name));
 		char *key = quote != NULL ? memory_copy(name, (size_t)(quote - name)) : NULL;
@@ -52,8 +55,7 @@ inspect_resolve(const struct inspect_sample *s, struct span value, struct buffer
 			buffer_append(out, attachment.at, attachment.len);
 		at = attachment.at != NULL ? quote + 1 : name;
 	}
-	if (value.at != NULL)
-		buffer_append(out, at, (size_t)(end - at));
+	buffer_append(out, at, (size_t)(end - at));
 	return span_of(buffer_string(out), out->len);
 }
 

@@ -27,7 +27,7 @@ PUBLIC = \
 	proc/api_keys proc/descendants proc/environment proc/interrupts proc/libexec proc/message \
 	proc/last_words proc/model_token proc/peer proc/process proc/subprocess proc/wait \
 	isolate/isolate isolate/loopback isolate/sandbox \
-	storage/origin storage/queue storage/redactor storage/resumes storage/run storage/run_lock storage/storage \
+	storage/call_marks storage/origin storage/queue storage/redactor storage/resumes storage/run storage/run_lock storage/storage \
 	storage/traceparent \
 	workspace/workflow_file \
 	model/cost model/event_index model/excerpt model/follow model/listing model/model \

@@ -226,7 +226,7 @@ claude_take_line(struct format_log *log, struct span line)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-claude", claude_take_line, NULL };
+	static const struct format_program format = { .program = "awf-import-claude", .take = claude_take_line };
 	const int status = format_main(&format, argc, argv);
 
 	free(claude.asked);

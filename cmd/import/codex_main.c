@@ -243,7 +243,7 @@ codex_take_line(struct format_log *log, struct span line)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-codex", codex_take_line, NULL };
+	static const struct format_program format = { .program = "awf-import-codex", .take = codex_take_line };
 
 	return format_main(&format, argc, argv);
 }

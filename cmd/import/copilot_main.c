@@ -400,7 +400,7 @@ copilot_read(struct format_log *log, struct error *err)
 	struct format_log first = { .file = memory_text(log->file) };
 	int failed = format_read_lines(&first, copilot_look_at_line, err);
 
-	format_free(&first);
+	format_log_free(&first);
 	if (failed == 0)
 		failed = format_read_lines(log, copilot_take_line, err);
 	if (failed == 0 && log->whole)
@@ -426,7 +426,7 @@ copilot_read(struct format_log *log, struct error *err)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-copilot", NULL, copilot_read };
+	static const struct format_program format = { .program = "awf-import-copilot", .read = copilot_read };
 
 	return format_main(&format, argc, argv);
 }

@@ -251,6 +251,41 @@ format_say_left_out(struct format_log *log)
 	buffer_byte(&log->out, '\n');
 }
 
+static bool
+format_is_archive(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char begin[4];
+	const bool is = fd != -1 && pread(fd, begin, sizeof begin, 0) == sizeof begin && memcmp(begin, "PK\3\4", 4) == 0;
+
+	file_close(&fd);
+	return is;
+}
+
+/* Takes a log that is one JSON text; false: it is none, or has a text in each line, or cannot be read. */
+static bool
+format_read_document(const struct format_program *format, struct format_log *log)
+{
+	int fd = open(log->file, O_RDONLY | O_CLOEXEC);
+	struct buffer text = BUFFER_INIT;
+	struct span value = SPAN_NONE;
+	size_t bad;
+	bool one;
+
+	if (fd != -1 && file_read(fd, &text, SCAN_LINE_LIMIT) == 0 &&
+	    scan_within(buffer_string(&text), text.len, SCAN_LINE_DEPTH, &bad) == NULL)
+		value = span_trim(span_of(text.data, text.len));
+	one = span_type(value) == 'o' || span_type(value) == 'a';
+	log->line = one;
+	if (span_type(value) == 'o')
+		format->take(log, value);
+	for (struct span_walk element = span_walk(value); span_type(value) == 'a' && span_next(&element);)
+		format->take(log, element.value);
+	buffer_free(&text);
+	file_close(&fd);
+	return one;
+}
+
 static int
 format_flush(struct format_log *log, struct error *err)
 {
@@ -292,8 +327,18 @@ format_read_lines(struct format_log *log, void (*take)(struct format_log *log, s
 static int
 format_read(const struct format_program *format, struct format_log *log, struct error *err)
 {
-	if ((format->read != NULL ? format->read(log, err) : format_read_lines(log, format->take, err)) != 0)
+	int failed = 0;
+
+	if (format->archive != NULL && format_is_archive(log->file))
+		return error_set(err, ERROR_INVALID_INPUT, log->file, "is %s", format->archive);
+	if (format->read != NULL)
+		failed = format->read(log, err);
+	else if (!format->document || !format_read_document(format, log))
+		failed = format_read_lines(log, format->take, err);
+	if (failed != 0)
 		return -1;
+	if (format->finish != NULL)
+		format->finish(log);
 	if (log->whole)
 		format_say_answer(log);
 	format_say_left_out(log);
@@ -316,7 +361,7 @@ format_split_path(struct format_log *log, const char *path)
 }
 
 void
-format_free(struct format_log *log)
+format_log_free(struct format_log *log)
 {
 	struct held_answer *h = &log->held;
 
@@ -374,6 +419,6 @@ format_main(const struct format_program *format, int argc, char **argv)
 	log.session = memory_copy(name, strlen(name) - (text_ends(name, SUFFIX) ? strlen(SUFFIX) : 0));
 	log.directory = memory_copy(path, strlen(path) - (text_ends(path, SUFFIX) ? strlen(SUFFIX) : 0));
 	failed = format_read(format, &log, &err);
-	format_free(&log);
+	format_log_free(&log);
 	return program_end(format->program, failed != 0 ? program_fail(format->program, &err) : STATUS_OK);
 }

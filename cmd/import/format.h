@@ -81,11 +81,17 @@ struct format_program {
 	void (*take)(struct format_log *log, struct span line);
 	/* Reads the log, by format_read_lines() if it has lines; NULL: by that. */
 	int (*read)(struct format_log *log, struct error *err);
+	/* Without read: whether a log may be one JSON text of several lines, which is then taken as one. */
+	bool document;
+	/* Called at the end, if it is not NULL: says what is said then. */
+	void (*finish)(struct format_log *log);
+	/* What a log is that is a zip archive, and what to do; NULL: it is read like any. */
+	const char *archive;
 };
 /* Calls take with each line of the file that is a JSON object. */
 int format_read_lines(struct format_log *log, void (*take)(struct format_log *log, struct span line),
     struct error *err);
-void format_free(struct format_log *log);
+void format_log_free(struct format_log *log);
 int format_main(const struct format_program *format, int argc, char **argv);
 
 #endif

@@ -318,7 +318,7 @@ gemini_read(struct format_log *log, struct error *err)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-gemini", NULL, gemini_read };
+	static const struct format_program format = { .program = "awf-import-gemini", .read = gemini_read };
 
 	return format_main(&format, argc, argv);
 }

@@ -26,6 +26,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/text.h"
+#include "import/own.h"
 #include "import/session.h"
 #include "ingest/ingest.h"
 #include "io/file.h"
@@ -34,8 +35,11 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "program.h"
+#include "storage/call_marks.h"
 #include "storage/origin.h"
+#include "storage/redactor.h"
 #include "storage/storage.h"
+#include "transcript/event_keys.h"
 #include "transcript/layout.h"
 #include "transcript/reader.h"
 
@@ -49,7 +53,7 @@
 #define DEPTH_MOST 16           /* directories inside of each other in which logs are looked for */
 #define FOLLOW_MS 1000
 
-enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET };
+enum { OPT_FROM = 1, OPT_ENDED, OPT_FOLLOW, OPT_SINCE, OPT_QUIET, OPT_MASK, OPT_ORIGIN };
 
 /* The logs of a format: where they are in the home directory, and their names. */
 static const struct known_format {
@@ -66,6 +70,7 @@ static const struct known_format {
 
 struct log_file {
 	char *path;
+	bool named;                    /* by the user: it is read, whether it has changed or not */
 	struct stat status;
 	bool over;                     /* of a sub-agent: it has ended */
 };
@@ -80,8 +85,13 @@ struct import {
 	char **arguments;
 	char *program;                 /* of the format */
 
+	const char *origin;            /* of the runs; NULL: the format */
+	const char *mask;              /* command; NULL: $AWF_MASK */
+
 	struct storage storage;
 	struct ingest ingest;
+	struct redactor redactor;
+	unsigned char mask_key[MARKS_KEY_BYTES]; /* if it masks */
 	struct log_list logs;
 	size_t found;                  /* logs of the format */
 	size_t found_all;              /* and of all formats */
@@ -97,14 +107,25 @@ import_check_from(const char *name, struct error *err)
 	return name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL, "'%s' is no name of a format", name);
 }
 
+static int
+import_check_origin(const char *name, struct error *err)
+{
+	return origin_name_valid(name) ? 0 : error_set(err, ERROR_USAGE, NULL, "is no name of an origin");
+}
+
 static const struct option_spec options[] = {
-	{ OPT_FROM, 0, "from", "NAME", "claude, codex, copilot, gemini, opencode, or a program awf-import-NAME",
+	{ OPT_FROM, 0, "from", "NAME", "agents, awf, claude, codex, copilot, gemini, inspect, opencode, otel, or a "
+	    "program awf-import-NAME",
 	    OPTION_INTO_TEXT_CHECKED(struct import, from, import_check_from) },
 	{ OPT_ENDED, 0, "ended", "AGE", "a session that was silent for so long is over (12h)",
 	    OPTION_INTO_DURATION(struct import, ended_ms) },
 	{ OPT_SINCE, 0, "since", "TIME", "logs that have changed since a time or an age such as 30d",
 	    OPTION_INTO_TIME(struct import, since) },
 	{ OPT_FOLLOW, 'f', "follow", NULL, "go on as logs grow and come", OPTION_INTO_FLAG(struct import, follow) },
+	{ OPT_MASK, 0, "mask", "COMMAND", "what passes this filter is recorded, as by awf-run --mask",
+	    OPTION_INTO_TEXT(struct import, mask) },
+	{ OPT_ORIGIN, 0, "origin", "NAME", "whose runs they are (the format's)",
+	    OPTION_INTO_TEXT_CHECKED(struct import, origin, import_check_origin) },
 	{ OPT_QUIET, 'q', "quiet", NULL, "do not say what was imported", OPTION_INTO_FLAG(struct import, quiet) },
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
@@ -115,11 +136,15 @@ static const char usage[] =
 
 /* ---- which logs ---- */
 
-static void
-logs_add(struct log_list *logs, const char *path, const struct stat *status, bool over)
+static struct log_file *
+logs_add(struct log_list *logs, const char *path, const struct stat *status)
 {
+	struct log_file *log;
+
 	logs->list = memory_array(logs->list, logs->count + 1, sizeof *logs->list);
-	logs->list[logs->count++] = (struct log_file){ memory_text(path), *status, over };
+	log = &logs->list[logs->count++];
+	*log = (struct log_file){ .path = memory_text(path), .status = *status };
+	return log;
 }
 
 static void
@@ -158,15 +183,15 @@ import_is_log(const struct import *im, const char *path)
 	for (size_t i = 0; i < KNOWN_FORMATS; i++)
 		if (strcmp(known_formats[i].name, im->from) == 0)
 			return format_has_name(&known_formats[i], path_base(path));
-	return text_ends(path, ".jsonl");
+	return text_ends(path, ".jsonl") || text_ends(path, ".json");
 }
 
 static void
-import_add_log(struct import *im, const char *path, const struct stat *status)
+import_add_log(struct import *im, const char *path, const struct stat *status, bool named)
 {
 	if ((!S_ISDIR(status->st_mode) && clock_of(&status->st_mtim) < im->since) || (im->automatic && strcmp(import_format_of(path), im->from) != 0))
 		return;
-	logs_add(&im->logs, path, status, false);
+	logs_add(&im->logs, path, status)->named = named;
 }
 
 /* The status of a log; 0 or -1. What a database was given last is beside it. */
@@ -211,7 +236,7 @@ import_add_path(struct import *im, const char *path, bool named, int depth, stru
 	if (named && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode))
 		return error_set(err, ERROR_USAGE, path, "neither a file nor a directory");
 	if (S_ISDIR(status.st_mode) ? import_is_tree(im, path) : named || (S_ISREG(status.st_mode) && import_is_log(im, path)))
-		import_add_log(im, path, &status);
+		import_add_log(im, path, &status, named);
 	if (!S_ISDIR(status.st_mode) || import_is_tree(im, path))
 		return 0;
 	if (depth == DEPTH_MOST)
@@ -280,17 +305,28 @@ import_is_over(const struct import *im, const struct log_file *log)
 	return clock_wall() - clock_of(&log->status.st_mtim) >= im->ended_ms * 1000;
 }
 
-/* The path of the note about a log; its text for the log as it is now. */
+/* A digest from which nothing of a text can be guessed, if there is a mask. */
+static char *
+import_digest(const struct import *im, const char *text, char digest[DIGEST_SIZE])
+{
+	return im->redactor.command == NULL ? digest_sha256(text, strlen(text), digest) :
+	    digest_hmac(im->mask_key, sizeof im->mask_key, text, strlen(text), digest);
+}
+
+/* The path of the note about a log; its text for the log as it is now, and the mask. */
 static char *
 import_note(const struct import *im, const struct log_file *log, struct buffer *text)
 {
-	char *real = realpath(log->path, NULL), *key, *directory, *path, sha256[DIGEST_SIZE];
+	char *real = realpath(log->path, NULL), *key, *directory, *path, digest[DIGEST_SIZE];
 
 	key = memory_format("%s\n%s", im->from, real != NULL ? real : log->path);
 	directory = path_join(im->storage.root, IMPORTS);
-	path = path_join(directory, digest_sha256(key, strlen(key), sha256));
-	buffer_format(text, "%jd %jd %ju%s\n", (intmax_t)log->status.st_size, (intmax_t)clock_of(&log->status.st_mtim),
+	path = path_join(directory, import_digest(im, key, digest));
+	buffer_format(text, "%jd %jd %ju%s", (intmax_t)log->status.st_size, (intmax_t)clock_of(&log->status.st_mtim),
 	    (uintmax_t)log->status.st_ino, import_is_over(im, log) ? " over" : "");
+	if (im->redactor.command != NULL)
+		buffer_format(text, " %s", import_digest(im, im->redactor.program, digest));
+	buffer_byte(text, '\n');
 	free(directory);
 	free(key);
 	free(real);
@@ -325,14 +361,31 @@ import_write_note(const struct import *im, const char *note, const struct buffer
 	free(directory);
 }
 
-/* A log of a session, or of a sub-agent of one (parent: its run; NULL: none). */
+/* A log of sessions, or of a sub-agent of one (parent: its run; NULL: none). */
 struct one_log {
 	struct import *im;
-	struct ingest_input input;
+	const struct log_file *log;
+	bool over;                    /* nothing more will come */
+	struct ingest_input input;    /* of a session: what is refused is no hindrance for others */
 	struct session_lines lines;
-	struct log_list children;     /* logs of sub-agents */
+	struct log_list children;     /* logs of sub-agents of the session */
 	struct log_list inside;       /* logs in this one, such as a database of sessions */
+	bool refused;                 /* of the session nothing more is taken */
+	bool failed;                  /* some session was refused */
 };
+
+/* Whether what is recorded of a session was masked as it is now. */
+static int
+import_check_masked(const struct import *im, const char *run_id, const char *line, size_t len, struct error *err)
+{
+	const bool mask = im->redactor.command != NULL;
+	struct event_view view;
+
+	if (event_view(line, len, &view) != 0 || span_true(span_member(view.payload, KEY_MASKED)) == mask)
+		return 0;
+	return error_set(err, ERROR_BLOCKED, run_id, mask ? "was imported without a mask, and is as it was: "
+	    "remove it first (awf-ctl prune)" : "was imported with a mask: give it again");
+}
 
 /* What is recorded of a session. */
 static int
@@ -340,14 +393,20 @@ import_read_recorded(void *context, struct session_lines *s, struct error *err)
 {
 	const struct one_log *one = context;
 	char *path = layout_transcript(one->im->storage.root, s->run_id);
+	struct event_head head;
 	struct reader reader;
 	const char *line;
 	size_t len;
 	int got = 0;
 
 	if (transcript_begun(path) && (got = reader_open(&reader, path, err)) == 0) {
-		while ((got = reader_next(&reader, &line, &len, err)) == 1)
+		while ((got = reader_next(&reader, &line, &len, err)) == 1) {
+			if (event_peek(line, len, &head) != 0)
+				continue;
+			if (head.seq == 1 && (got = import_check_masked(one->im, s->run_id, line, len, err)) != 0)
+				break;
 			session_recorded(s, line, len);
+		}
 		reader_close(&reader);
 	}
 	free(path);
@@ -375,43 +434,19 @@ import_count_left_out(struct import *im, struct span kinds)
 
 /* {"log":PATH,"time":TIME}: a log inside this one, and when it has changed. */
 static void
-import_add_inside(const struct import *im, struct log_list *inside, struct span said)
+import_add_inside(struct one_log *one, struct span said)
 {
 	char *path = span_text(span_member(said, "log")), time[CLOCK_TEXT_SIZE + 8];
 	struct stat status = { .st_size = 0 };
 	int64_t wall;
 
 	if (path != NULL && span_copy(span_member(said, "time"), time, sizeof time) && clock_parse(time, 0, &wall) == 0 &&
-	    wall >= im->since) {
+	    wall >= one->im->since) {
 		status.st_mtim.tv_sec = (time_t)(wall / 1000000);
 		status.st_mtim.tv_nsec = (long)(wall % 1000000) * 1000;
-		logs_add(inside, path, &status, false);
+		logs_add(&one->inside, path, &status)->named = one->log->named;
 	}
 	free(path);
-}
-
-/* Reads what the format program says of a log, to its end. */
-static int
-import_read_said(struct import *im, struct one_log *one, int fd, struct error *err)
-{
-	struct line_input input;
-	const char *line;
-	size_t len;
-	int got;
-
-	line_input_begin(&input, fd, im->from);
-	while ((got = line_input_next(&input, &line, &len, err)) == 1) {
-		const struct span said = span_of(line, len), left_out = span_member(said, "left_out");
-
-		if (session_take(&one->lines, said, err) != 0) {
-			got = -1;
-			break;
-		}
-		import_count_left_out(im, left_out);
-		import_add_inside(im, &one->inside, said);
-	}
-	line_input_free(&input);
-	return got;
 }
 
 /* Finds the program of the format, with AWF's helpers or in PATH. */
@@ -428,31 +463,6 @@ import_find_format(struct import *im, struct error *err)
 	free(list);
 	free(name);
 	return im->program != NULL ? 0 : -1;
-}
-
-static int
-import_run_format(struct import *im, struct one_log *one, const char *log, bool over, struct error *err)
-{
-	char *path = (char *)(uintptr_t)log, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
-	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
-	struct process process;
-	char text[64];
-	int failed, wait_status = 0;
-
-	if (!over)
-		argv[2] = NULL;
-	if (process_start(&process, &spec, NULL, err) != 0)
-		return -1;
-	/* The end that is read blocks: nothing else is waited for. */
-	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
-	failed = import_read_said(im, one, process.out, err);
-	file_close(&process.out);
-	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
-		;
-	if (failed == 0 && wait_status != 0)
-		failed = error_set(err, ERROR_EXIT_STATUS, log, "%s: %s", path_base(im->program),
-		    process_status_text(wait_status, text, sizeof text));
-	return failed;
 }
 
 static int
@@ -474,7 +484,7 @@ import_note_child(void *context, const char *log, bool over, struct error *err)
 	const struct stat unknown = { .st_size = 0 };
 
 	(void)err;
-	logs_add(&one->children, log, &unknown, over);
+	logs_add(&one->children, log, &unknown)->over = over;
 	return 0;
 }
 
@@ -482,62 +492,187 @@ static const struct session_callbacks import_callbacks = {
 	.take = import_take_line, .child = import_note_child, .recorded = import_read_recorded
 };
 
-static void import_log(struct import *im, const struct log_file *log);
-
-/* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
-static int
-import_read_log(struct import *im, const char *path, const char *parent, bool over)
+/* Nothing is recorded without the mask. */
+static bool
+import_mask_failed(const struct import *im)
 {
-	const struct ingest_spec spec = { .sender = im->from };
-	struct one_log one = { .im = im };
-	struct error err = ERROR_INIT;
-	int failed;
+	return im->redactor.broken.code != ERROR_NONE;
+}
 
-	ingest_input_begin(&one.input, &im->ingest, &spec);
-	session_begin(&one.lines, im->from, im->storage.root);
-	one.lines.parent = parent;
-	one.lines.callbacks = &import_callbacks;
-	one.lines.context = &one;
-	failed = import_run_format(im, &one, path, over, &err);
-	if (failed == 0 && over)
-		failed = session_end(&one.lines, &err);
-	if (ingest_input_end(&one.input) != 0 && failed == 0) {
-		err = one.input.refusal.error;
-		failed = -1;
+/* Tells why a session is refused; nothing more of it is taken. */
+static void
+import_refuse(struct one_log *one, const struct error *err)
+{
+	if (!one->refused && !import_mask_failed(one->im)) {
+		message_print(PROGRAM, "%s: %s", one->log->path, err->message);
+		one->im->refused = true;
 	}
-	im->sessions += one.input.accepted > 0 && parent == NULL;
-	im->lines += one.input.accepted;
-	if (failed != 0) {
-		message_print(PROGRAM, "%s: %s", path, err.message);
-		im->refused = true;
-	}
-	if (*one.lines.run_id != '\0')
-		ingest_close(&im->ingest, one.lines.run_id);
-	for (size_t i = 0; i < one.children.count; i++)
-		if (import_read_log(im, one.children.list[i].path, one.lines.run_id, one.children.list[i].over || over) != 0)
-			failed = -1;
-	for (size_t i = 0; i < one.inside.count; i++)
-		import_log(im, &one.inside.list[i]);
-	ingest_input_free(&one.input);
-	session_free(&one.lines);
-	logs_free(&one.children);
-	logs_free(&one.inside);
-	return failed;
+	one->refused = one->failed = true;
 }
 
 static void
+import_begin_session(struct one_log *one)
+{
+	const struct import *im = one->im;
+	const struct ingest_spec spec = { .sender = im->origin != NULL ? im->origin : im->from };
+
+	ingest_input_begin(&one->input, &one->im->ingest, &spec);
+	session_forget(&one->lines);
+	one->refused = false;
+}
+
+static int import_read_log(struct import *im, const struct log_file *log, const char *parent, bool over);
+
+/* Records what was said of a session, and its sub-agents. */
+static void
+import_end_session(struct one_log *one)
+{
+	struct import *im = one->im;
+	struct error err = ERROR_INIT;
+
+	if (!one->refused && one->over && session_end(&one->lines, &err) != 0)
+		import_refuse(one, &err);
+	if (ingest_input_end(&one->input) != 0 && !one->refused)
+		import_refuse(one, &one->input.refusal.error);
+	im->sessions += one->input.accepted > 0 && one->lines.spec->parent == NULL && *one->lines.of == '\0';
+	im->lines += one->input.accepted;
+	if (*one->lines.run_id != '\0')
+		ingest_close(&im->ingest, one->lines.run_id);
+	for (size_t i = 0; i < one->children.count && !import_mask_failed(im); i++) {
+		const struct log_file *child = &one->children.list[i];
+
+		one->failed |= import_read_log(im, child, one->lines.run_id, child->over || one->over) != 0;
+	}
+	ingest_input_free(&one->input);
+	logs_free(&one->children);
+}
+
+/* Reads what the format program says of a log, to its end. */
+static int
+import_read_said(struct one_log *one, int fd, struct error *err)
+{
+	struct error refused = ERROR_INIT;
+	struct line_input input;
+	const char *line;
+	size_t len;
+	int got;
+
+	line_input_begin(&input, fd, one->im->from);
+	while ((got = line_input_next(&input, &line, &len, err)) == 1 && !import_mask_failed(one->im)) {
+		const struct span said = span_of(line, len);
+
+		if (*one->lines.run_id != '\0' && span_member(said, "session").at != NULL) {
+			import_end_session(one);
+			import_begin_session(one);
+		}
+		if (!one->refused && session_take(&one->lines, said, &refused) != 0)
+			import_refuse(one, &refused);
+		import_count_left_out(one->im, span_member(said, "left_out"));
+		import_add_inside(one, said);
+	}
+	line_input_free(&input);
+	return got;
+}
+
+static int
+import_run_format(struct one_log *one, struct error *err)
+{
+	const struct import *im = one->im;
+	const bool over = one->over;
+	char *path = one->log->path, *argv[] = { im->program, over ? (char *)(uintptr_t)"--whole" : path, path, NULL };
+	struct process_spec spec = { .argv = argv, .in = PROCESS_NULL, .out = PROCESS_PIPE, .err = PROCESS_INHERIT };
+	struct process process;
+	char text[64];
+	int failed, wait_status = 0;
+
+	if (!over)
+		argv[2] = NULL;
+	if (process_start(&process, &spec, NULL, err) != 0)
+		return -1;
+	/* The end that is read blocks: nothing else is waited for. */
+	fcntl(process.out, F_SETFL, fcntl(process.out, F_GETFL) & ~O_NONBLOCK);
+	failed = import_read_said(one, process.out, err);
+	file_close(&process.out);
+	while (waitpid(process.pid, &wait_status, 0) == -1 && errno == EINTR)
+		;
+	if (failed == 0 && wait_status != 0)
+		failed = error_set(err, ERROR_EXIT_STATUS, path, "%s: %s", path_base(im->program),
+		    process_status_text(wait_status, text, sizeof text));
+	return failed;
+}
+
+static bool
+import_is_own(const struct import *im)
+{
+	return strcmp(im->from, OWN_FORMAT) == 0;
+}
+
+/* A transcript of AWF. */
+static int
+import_read_own(struct one_log *one, struct error *err)
+{
+	struct buffer counted = BUFFER_INIT;
+	const char *path = one->log->path;
+	int64_t others;
+	int failed;
+
+	if (one->im->redactor.command != NULL)
+		return error_set(err, ERROR_BLOCKED, path, "is a transcript of AWF: its lines are recorded as they are, not masked");
+	failed = own_read(&one->input, path, &others, err);
+	if (others > 0) {
+		buffer_format(&counted, "{\"lines of no transcript\":%" PRId64 "}", others);
+		import_count_left_out(one->im, span_of(counted.data, counted.len));
+	}
+	buffer_free(&counted);
+	return failed;
+}
+
+static int import_log(struct import *im, const struct log_file *log);
+
+/* What is wrong with one log is told, and no hindrance for others. over: nothing more will come. */
+static int
+import_read_log(struct import *im, const struct log_file *log, const char *parent, bool over)
+{
+	struct one_log one = { .im = im, .log = log, .over = over };
+	const struct session_spec spec = { .format = im->from, .root = im->storage.root, .parent = parent,
+		.callbacks = &import_callbacks, .context = &one, .redaction = redactor_redaction(&im->redactor),
+		.mask_key = im->mask_key };
+	struct error err = ERROR_INIT;
+
+	session_begin(&one.lines, &spec);
+	import_begin_session(&one);
+	if ((import_is_own(im) ? import_read_own(&one, &err) : import_run_format(&one, &err)) != 0)
+		import_refuse(&one, &err);
+	import_end_session(&one);
+	session_free(&one.lines);
+	for (size_t i = 0; i < one.inside.count && !import_mask_failed(im); i++)
+		one.failed |= import_log(im, &one.inside.list[i]) != 0;
+	logs_free(&one.inside);
+	return one.failed ? -1 : 0;
+}
+
+/* Imports a log, unless it is as it was. */
+static int
 import_log(struct import *im, const struct log_file *log)
 {
 	struct buffer text = BUFFER_INIT;
-	char *note = import_note(im, log, &text);
+	char *note;
+	int failed = 0;
 
 	/* That something has changed far inside a directory cannot be seen. */
 	if (S_ISDIR(log->status.st_mode))
-		import_read_log(im, log->path, NULL, false);
-	else if (!import_is_unchanged(note, &text) && import_read_log(im, log->path, NULL, import_is_over(im, log)) == 0)
-		import_write_note(im, note, &text);
+		return import_read_log(im, log, NULL, false);
+	if (log->named && !im->follow)
+		return import_read_log(im, log, NULL, import_is_over(im, log));
+	note = import_note(im, log, &text);
+	if (!import_is_unchanged(note, &text)) {
+		failed = import_read_log(im, log, NULL, import_is_over(im, log));
+		if (failed == 0)
+			import_write_note(im, note, &text);
+	}
 	free(note);
 	buffer_free(&text);
+	return failed;
 }
 
 /* ---- all of them ---- */
@@ -561,11 +696,15 @@ import_report(struct import *im)
 	buffer_free(&out);
 }
 
-static void
-import_all(struct import *im)
+static int
+import_all(struct import *im, struct error *err)
 {
-	for (size_t i = 0; i < im->logs.count; i++)
+	for (size_t i = 0; i < im->logs.count && !import_mask_failed(im); i++)
 		import_log(im, &im->logs.list[i]);
+	if (!import_mask_failed(im))
+		return 0;
+	*err = im->redactor.broken;
+	return -1;
 }
 
 /* Imports what there is now of one format, and says so. */
@@ -580,15 +719,15 @@ import_format(struct import *im, const char *format, bool report, struct error *
 	im->found = im->logs.count;
 	im->found_all += im->found;
 	if (failed == 0 && (!im->automatic || im->found > 0)) {
-		failed = import_find_format(im, err);
-		if (failed == 0)
-			import_all(im);
-		else if (im->automatic && report)
+		if (import_is_own(im) || import_find_format(im, err) == 0) {
+			failed = import_all(im, err);
+			if (failed == 0 && report)
+				import_report(im);
+		} else if (!im->automatic) {
+			failed = -1;
+		} else if (report) {
 			message_print(PROGRAM, "sessions of %s are left out: %s", format, err->message);
-		if (failed == 0 && report)
-			import_report(im);
-		if (im->automatic)
-			failed = 0;
+		}
 	}
 	logs_free(&im->logs);
 	free(im->program);
@@ -651,9 +790,8 @@ main(int argc, char **argv)
 	failed = id != OPTION_END;
 	for (int i = o.next; !failed && i < argc; i++)
 		list_add(&im.arguments, argv[i]);
-	if (!failed && environment_text("AWF_MASK") != NULL)
-		failed = error_set(&err, ERROR_USAGE, "AWF_MASK", "logs are imported as they are: unset it if that is meant");
-	if (!failed && storage_prepare(&im.storage, &err) == 0) {
+	if (!failed && redactor_open(&im.redactor, im.mask, &err) == 0 && storage_prepare(&im.storage, &err) == 0 &&
+	    (im.redactor.command == NULL || marks_key(im.storage.root, true, im.mask_key, &err) == 1)) {
 		ingest_begin(&im.ingest, &im.storage);
 		failed = import_run(&im, &err);
 		ingest_end(&im.ingest);
@@ -661,6 +799,7 @@ main(int argc, char **argv)
 		failed = -1;
 	}
 	list_free(im.arguments);
+	redactor_free(&im.redactor);
 	storage_close(&im.storage);
 	if (failed)
 		return program_end(PROGRAM, program_fail(PROGRAM, &err));

@@ -757,7 +757,7 @@ opencode_read(struct format_log *log, struct error *err)
 int
 main(int argc, char **argv)
 {
-	static const struct format_program format = { "awf-import-opencode", NULL, opencode_read };
+	static const struct format_program format = { .program = "awf-import-opencode", .read = opencode_read };
 
 	return format_main(&format, argc, argv);
 }

@@ -16,11 +16,23 @@
 
 #define STEP "prompt"
 #define EMITTED "agent_emitted"
+#define STEP_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+#define STEP_NAME_MOST 64
+#define MESSAGE_MOST 500 /* bytes of the message of an error */
+
+/* A number of ms that is told, or else the time since began (µs). */
+static long long
+session_duration(const struct session_lines *s, struct span said, int64_t began)
+{
+	long long told;
+
+	return span_integer(span_member(said, KEY_DURATION_MS), &told) && told >= 0 ? told : (s->wall - began) / 1000;
+}
 
 void
-session_begin(struct session_lines *s, const char *format, const char *root)
+session_begin(struct session_lines *s, const struct session_spec *spec)
 {
-	*s = (struct session_lines){ .format = format, .root = root };
+	*s = (struct session_lines){ .spec = spec };
 	memset(s->prev, '0', DIGEST_SIZE - 1);
 }
 
@@ -182,9 +194,9 @@ static int
 session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZE], const char *parent,
     const char *path, int64_t iteration, const struct buffer *payload, struct error *err)
 {
-	const struct line_place place = { .path = s->format, .blobs = s->blobs, .run_id = s->run_id };
+	const struct line_place place = { .path = s->spec->format, .blobs = s->blobs, .run_id = s->run_id };
 	struct event e = { .type = type, .event_id = id, .parent_event_id = *parent != '\0' ? parent : NULL,
-		.parent_run_id = s->parent, .child_run_id = *s->child_run_id != '\0' ? s->child_run_id : NULL,
+		.parent_run_id = *s->of != '\0' ? s->of : s->spec->parent, .child_run_id = *s->child_run_id != '\0' ? s->child_run_id : NULL,
 		.path = path, .iteration = iteration, .payload = span_of(payload->data, payload->len) };
 	struct span line;
 
@@ -197,6 +209,11 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	}
 	if (s->wall < s->record.wall)
 		s->wall = s->record.wall;
+	if (s->spec->redaction != NULL) {
+		memcpy(s->spec->redaction->key, s->key, sizeof s->key);
+		if (redaction_apply(s->spec->redaction, s->run_id, &e, err) != 0)
+			return -1;
+	}
 	if (line_make(&s->line, &place, &e, err) != 0)
 		return -1;
 	line_finish(&s->line, &e, ++s->seq, s->wall, s->prev);
@@ -205,7 +222,7 @@ session_line(struct session_lines *s, enum event_type type, const char id[ID_SIZ
 	memmove(s->last, id, ID_SIZE);
 	if (s->record.rewritten)
 		session_note(s, type, id, path, iteration);
-	return s->callbacks->take(s->context, line, err);
+	return s->spec->callbacks->take(s->spec->context, line, err);
 }
 
 /* Ends the attempt if a recorded one ends at the next line, and begins another. */
@@ -246,6 +263,21 @@ session_write_model(struct writer *w, struct span said)
 	writer_member_span(w, KEY_MODEL, span_type(model) == 's' ? model : SPAN_NONE);
 }
 
+/* The error of what has failed; why: a text, or absent. */
+static void
+session_write_error(struct writer *w, bool failure, const char *code, struct span why)
+{
+	if (!failure)
+		return;
+	writer_member_object(w, KEY_ERROR);
+	writer_member_string(w, KEY_CODE, code);
+	if (span_type(why) == 's')
+		writer_member_span(w, KEY_MESSAGE, why);
+	else
+		writer_member_string(w, KEY_MESSAGE, code);
+	writer_object_end(w);
+}
+
 /* Writes blocks: each object as it is, with its fidelity. */
 static void
 session_write_blocks(struct writer *w, struct span blocks)
@@ -264,20 +296,36 @@ session_write_blocks(struct writer *w, struct span blocks)
 
 /* ---- the run ---- */
 
+/* The run's key: half of a digest in hexadecimal, 128 bits. */
+static void
+session_derive_key(struct session_lines *s)
+{
+	char *text = memory_format("awf-import\n%s", s->run_id), digest[DIGEST_SIZE];
+
+	digest_hmac(s->spec->mask_key, DIGEST_BYTES, text, strlen(text), digest);
+	memcpy(s->key, digest, sizeof s->key);
+	free(text);
+}
+
 static int
 session_start(struct session_lines *s, struct span said, struct error *err)
 {
-	char *id = span_text(span_member(said, "session"));
+	char *id = span_text(span_member(said, "session")), *of = span_text(span_member(said, "of"));
 	struct writer w;
 	int64_t wall;
 	int failed;
 
 	if (*s->run_id != '\0' || id == NULL) {
 		free(id);
-		return error_set(err, ERROR_INVALID_INPUT, s->format, "says the session twice, or not which");
+		free(of);
+		return error_set(err, ERROR_INVALID_INPUT, s->spec->format, "says the session twice, or not which");
 	}
-	session_run_id(s->format, s->parent, id, s->run_id);
-	s->blobs = layout_blobs(s->root, s->run_id);
+	if (of != NULL)
+		session_run_id(s->spec->format, s->spec->parent, of, s->of);
+	session_run_id(s->spec->format, s->spec->parent, id, s->run_id);
+	s->blobs = layout_blobs(s->spec->root, s->run_id);
+	if (s->spec->redaction != NULL)
+		session_derive_key(s);
 	session_time(s, said);
 	writer_begin(&w, &s->start);
 	writer_object(&w);
@@ -291,9 +339,12 @@ session_start(struct session_lines *s, struct span said, struct error *err)
 	writer_object_end(&w);
 	writer_member_string(&w, KEY_AWF_VERSION, AWF_VERSION);
 	writer_member_integer(&w, KEY_FORMAT, 1);
+	writer_member_span(&w, KEY_TRACEPARENT, span_member(said, KEY_TRACEPARENT));
+	if (s->spec->redaction != NULL)
+		writer_member_bool(&w, KEY_MASKED, true);
 	s->record.rewritten = span_true(span_member(said, "rewritten"));
 	wall = s->wall;
-	failed = s->callbacks->recorded(s->context, s, err);
+	failed = s->spec->callbacks->recorded(s->spec->context, s, err);
 	if (s->record.attempts > 0) {
 		/* The first of its lines is there: what is said is gone through from the beginning. */
 		session_derive_id(s, "run", "1", s->last);
@@ -303,6 +354,7 @@ session_start(struct session_lines *s, struct span said, struct error *err)
 	} else if (failed == 0) {
 		failed = session_begin_attempt(s, err);
 	}
+	free(of);
 	free(id);
 	return failed;
 }
@@ -360,6 +412,7 @@ session_begin_attempt(struct session_lines *s, struct error *err)
 	char number[24];
 	int failed;
 
+	s->over = false;
 	s->began = s->wall;
 	memset(&s->sums, 0, sizeof s->sums);
 	snprintf(number, sizeof number, "%zu", ++s->attempts);
@@ -403,16 +456,17 @@ session_end_prompt(struct session_lines *s, struct error *err)
 	return failed;
 }
 
-int
-session_end(struct session_lines *s, struct error *err)
+/* Ends the attempt, as {"end":STATUS,"error":TEXT} says; SPAN_NONE: with success. */
+static int
+session_end_as(struct session_lines *s, struct span said, struct error *err)
 {
+	const struct span status = span_member(said, "end"), why = span_member(said, KEY_ERROR);
+	const bool cancelled = span_is(status, "cancelled"), failure = cancelled || span_is(status, "failed");
 	struct buffer payload = BUFFER_INIT;
 	char id[ID_SIZE], number[24];
 	struct writer w;
 	int failed;
 
-	if (*s->run_id == '\0' || s->record.ended)
-		return 0;
 	if (session_is_left(s))
 		session_go_to_end(s);
 	if (session_end_prompt(s, err) != 0)
@@ -421,9 +475,10 @@ session_end(struct session_lines *s, struct error *err)
 	session_derive_id(s, "done", number, id);
 	writer_begin(&w, &payload);
 	writer_object(&w);
-	writer_member_string(&w, KEY_STATUS, "success");
-	writer_member_integer(&w, KEY_EXIT_CODE, 0);
-	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - s->began) / 1000);
+	writer_member_string(&w, KEY_STATUS, cancelled ? "cancelled" : failure ? "failed" : "success");
+	writer_member_integer(&w, KEY_EXIT_CODE, failure);
+	session_write_error(&w, failure, cancelled ? "cancelled" : "exit_status", why);
+	writer_member_integer(&w, KEY_DURATION_MS, session_duration(s, said, s->began));
 	writer_member_object(&w, KEY_USAGE);
 	writer_member_integer(&w, KEY_CALLS, s->sums.calls);
 	if (s->sums.answers > 0) {
@@ -433,8 +488,24 @@ session_end(struct session_lines *s, struct error *err)
 	writer_object_end(&w);
 	writer_object_end(&w);
 	failed = session_line(s, EVENT_RUN_COMPLETED, id, s->first, "", 0, &payload, err);
+	s->over = true;
 	buffer_free(&payload);
 	return failed;
+}
+
+int
+session_end(struct session_lines *s, struct error *err)
+{
+	return *s->run_id == '\0' || s->over || s->record.ended ? 0 : session_end_as(s, SPAN_NONE, err);
+}
+
+static int
+session_take_end(struct session_lines *s, struct span said, struct error *err)
+{
+	if (s->over)
+		return 0;
+	session_time(s, said);
+	return session_end_as(s, said, err);
 }
 
 /* ---- prompts, answers, tools ---- */
@@ -474,7 +545,10 @@ session_start_prompt(struct session_lines *s, struct span said, struct span bloc
 	writer_member_string(&w, KEY_INPUT_SHA256, digest_sha256(buffer_string(&text), text.len, sha256));
 	writer_key(&w, KEY_INPUT);
 	writer_bytes(&w, buffer_string(&text), text.len);
-	writer_member_string(&w, KEY_AGENT, s->format);
+	if (span_type(span_member(said, KEY_AGENT)) == 's')
+		writer_member_span(&w, KEY_AGENT, span_member(said, KEY_AGENT));
+	else
+		writer_member_string(&w, KEY_AGENT, s->spec->format);
 	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
 	session_write_model(&w, said);
 	writer_object_end(&w);
@@ -499,7 +573,7 @@ session_take_prompt(struct session_lines *s, struct span said, struct error *err
 	int failed;
 
 	if (key == NULL)
-		return error_set(err, ERROR_INVALID_INPUT, s->format, "says a prompt without an id");
+		return error_set(err, ERROR_INVALID_INPUT, s->spec->format, "says a prompt without an id");
 	/* The call before ends when it did the last thing. */
 	failed = session_end_prompt(s, err);
 	session_time(s, said);
@@ -527,12 +601,12 @@ session_call_is_open(const struct session_lines *s, const char *call)
 	return at != NULL && !s->open[*at].over;
 }
 
-/* The event of a call of a tool. */
+/* The event of a call of a tool; parent: what has asked for it. */
 static int
-session_tool_call(struct session_lines *s, const char *answer, struct span block, struct error *err)
+session_tool_call(struct session_lines *s, const char *parent, struct span call_id, struct span tool,
+    struct span input, struct error *err)
 {
-	char *call = span_text(span_member(block, KEY_TOOL_ID)), *name = span_text(span_member(block, KEY_TOOL_NAME)),
-	    id[ID_SIZE];
+	char *call = span_text(call_id), *name = span_text(tool), id[ID_SIZE];
 	struct buffer payload = BUFFER_INIT;
 	struct writer w;
 	int failed = 0;
@@ -544,10 +618,10 @@ session_tool_call(struct session_lines *s, const char *answer, struct span block
 		writer_object(&w);
 		writer_member_string(&w, KEY_NAME, name);
 		writer_member_string(&w, KEY_CALL_ID, call);
-		writer_member_span(&w, KEY_INPUT, span_member(block, KEY_TOOL_INPUT));
+		writer_member_span(&w, KEY_INPUT, input);
 		session_write_fidelity(&w);
 		writer_object_end(&w);
-		failed = session_line(s, EVENT_TOOL_CALL, id, answer, STEP, s->prompts - 1, &payload, err);
+		failed = session_line(s, EVENT_TOOL_CALL, id, parent, STEP, s->prompts - 1, &payload, err);
 		s->open = memory_array(s->open, s->open_count + 1, sizeof *s->open);
 		s->open[s->open_count] = (struct open_call){ .name = name, .began = s->wall };
 		memcpy(s->open[s->open_count].event_id, id, ID_SIZE);
@@ -584,7 +658,7 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 	int failed = 0;
 
 	if (key == NULL)
-		return error_set(err, ERROR_INVALID_INPUT, s->format, "says an answer without an id");
+		return error_set(err, ERROR_INVALID_INPUT, s->spec->format, "says an answer without an id");
 	session_time(s, said);
 	/* A session that was cut, or continued, may begin with one. */
 	if (*s->prompt == '\0')
@@ -602,8 +676,8 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 	session_write_model(&w, said);
 	writer_member_span(&w, KEY_STOP_REASON, span_member(said, "stop_reason"));
 	writer_member_span(&w, KEY_USAGE, usage);
-	/* The model was asked when the last thing before it had happened. */
-	writer_member_integer(&w, KEY_DURATION_MS, (s->wall - asked) / 1000);
+	/* Unless it is told, the model was asked when the last thing before it had happened. */
+	writer_member_integer(&w, KEY_DURATION_MS, session_duration(s, said, asked));
 	writer_member_integer(&w, KEY_TURN, s->turns++);
 	writer_member_span(&w, KEY_PROVIDER, span_member(said, "provider"));
 	writer_member_span(&w, KEY_PARTIAL, span_member(said, "partial"));
@@ -615,10 +689,108 @@ session_take_answer(struct session_lines *s, struct span said, struct error *err
 		session_add_usage(s, usage);
 	for (struct span_walk block = span_walk(blocks); failed == 0 && span_next(&block);)
 		if (span_is(span_member(block.value, KEY_TYPE), "tool_use"))
-			failed = session_tool_call(s, answer, block.value, err);
+			failed = session_tool_call(s, answer, span_member(block.value, KEY_TOOL_ID),
+			    span_member(block.value, KEY_TOOL_NAME), span_member(block.value, KEY_TOOL_INPUT), err);
 	buffer_free(&payload);
 	buffer_free(&text);
 	free(key);
+	return failed;
+}
+
+/* {"call":ID,"name":TOOL,"input":...}: a call for which no answer has asked. */
+static int
+session_take_call(struct session_lines *s, struct span said, struct error *err)
+{
+	char *key = span_text(span_member(said, "call"));
+	int failed = 0;
+
+	session_time(s, said);
+	if (*s->prompt == '\0')
+		failed = session_start_prompt(s, said, span_of("[]", 2), key != NULL ? key : "", err);
+	if (failed == 0)
+		failed = session_tool_call(s, s->last, span_member(said, "call"), span_member(said, KEY_NAME),
+		    span_member(said, KEY_INPUT), err);
+	free(key);
+	return failed;
+}
+
+/* The name of a step, from any text. */
+static char *
+session_step_name(struct span name)
+{
+	char *text = span_text(name);
+
+	if (text == NULL || *text == '\0' || strcmp(text, STEP) == 0) {
+		free(text);
+		return memory_text("step");
+	}
+	for (char *c = text; *c != '\0'; c++)
+		if (strchr(STEP_NAME, *c) == NULL)
+			*c = '-';
+	if (strlen(text) > STEP_NAME_MOST)
+		text[STEP_NAME_MOST] = '\0';
+	return text;
+}
+
+/* {"step":NAME,"id":ID,"input":...,"result":...,"error":TEXT,"inside":true}: a call of something that is no
+ * agent; inside: of the prompt's call. */
+static int
+session_take_step(struct session_lines *s, struct span said, struct error *err)
+{
+	const struct span input = span_member(said, KEY_INPUT), why = span_member(said, KEY_ERROR);
+	char *name = session_step_name(span_member(said, "step")), *key = span_text(span_member(said, "id")),
+	    *around, *whole, *path, *call, id[ID_SIZE], before[ID_SIZE], sha256[DIGEST_SIZE];
+	const bool inside = span_true(span_member(said, "inside")) && *s->prompt != '\0';
+	const size_t *seen;
+	size_t number;
+	struct buffer text = BUFFER_INIT;
+	int failed = key != NULL ? 0 : error_set(err, ERROR_INVALID_INPUT, s->spec->format, "says a step without an id");
+
+	session_time(s, said);
+	/* The agent goes on where it was. */
+	memcpy(before, s->last, ID_SIZE);
+	around = inside ? memory_format(STEP ":0:%lld/", (long long)s->prompts - 1) : memory_text("");
+	whole = memory_format("%s%s", around, name);
+	seen = map_get(&s->steps, whole, strlen(whole));
+	number = seen != NULL ? *seen : 0;
+	map_put(&s->steps, whole, strlen(whole), number + 1);
+	call = memory_format("%s:0:%zu", whole, number);
+	path = memory_format("%s%s", inside ? STEP "." : "", name);
+	span_plain(input, &text);
+	for (int end = 0; failed == 0 && end <= 1; end++) {
+		struct buffer payload = BUFFER_INIT;
+		struct writer w;
+
+		writer_begin(&w, &payload);
+		writer_object(&w);
+		writer_member_string(&w, KEY_NAME, name);
+		writer_member_string(&w, KEY_KIND, "command");
+		writer_member_string(&w, KEY_CALL, call);
+		if (end) {
+			writer_member_span(&w, KEY_RESULT, span_member(said, KEY_RESULT));
+			session_write_error(&w, span_type(why) == 's', "exit_status", why);
+			writer_member_integer(&w, KEY_DURATION_MS, session_duration(s, said, s->wall));
+		} else {
+			writer_member_integer(&w, KEY_ATTEMPT, 1);
+			writer_member_string(&w, KEY_INPUT_SHA256, digest_sha256(buffer_string(&text), text.len, sha256));
+			writer_member_span(&w, KEY_INPUT, input);
+		}
+		writer_object_end(&w);
+		session_derive_id(s, end ? "step end" : "step", key, id);
+		failed = session_line(s, end ? EVENT_STEP_COMPLETED : EVENT_STEP_STARTED, id,
+		    end || inside ? s->last : s->first, path, (int64_t)number, &payload, err);
+		buffer_free(&payload);
+	}
+	if (inside)
+		memcpy(s->last, before, ID_SIZE);
+	s->sums.calls += failed == 0;
+	buffer_free(&text);
+	free(around);
+	free(whole);
+	free(path);
+	free(call);
+	free(key);
+	free(name);
 	return failed;
 }
 
@@ -646,10 +818,12 @@ session_take_result(struct session_lines *s, struct span said, struct error *err
 			writer_member_object(&w, KEY_ERROR);
 			writer_member_string(&w, KEY_CODE, "tool");
 			writer_key(&w, KEY_MESSAGE);
-			writer_bytes(&w, buffer_string(&text), text.len < 500 ? text.len : 500);
+			/* The mask has to see all of it: of a secret that is cut nothing can be known. */
+			writer_bytes(&w, buffer_string(&text),
+			    s->spec->redaction != NULL || text.len < MESSAGE_MOST ? text.len : MESSAGE_MOST);
 			writer_object_end(&w);
 		}
-		writer_member_integer(&w, KEY_DURATION_MS, (s->wall - call->began) / 1000);
+		writer_member_integer(&w, KEY_DURATION_MS, session_duration(s, said, call->began));
 		session_write_fidelity(&w);
 		writer_object_end(&w);
 		failed = session_line(s, EVENT_TOOL_RESULT, id, call->event_id, STEP, s->prompts - 1, &payload, err);
@@ -660,8 +834,8 @@ session_take_result(struct session_lines *s, struct span said, struct error *err
 	return failed;
 }
 
-/* {"child":PATH,"call":ID,"as":SESSION}: a sub-agent, which a call of a tool has started. It is a child
- * run inside the prompt's call. */
+/* {"child":PATH,"call":ID,"as":SESSION}: a sub-agent, which a call of a tool has started, or without "call"
+ * the agent itself. It is a child run inside the prompt's call. PATH null: its session is in the same log. */
 static int
 session_take_child(struct session_lines *s, struct span said, struct error *err)
 {
@@ -671,13 +845,14 @@ session_take_child(struct session_lines *s, struct span said, struct error *err)
 	struct buffer payload = BUFFER_INIT;
 	int failed = 0;
 
-	if (log == NULL || session == NULL || at == NULL || *s->prompt == '\0') {
+	session_time(s, said);
+	if (session == NULL || (key != NULL && at == NULL) || (key == NULL && log != NULL) || *s->prompt == '\0') {
 		free(log);
 		free(key);
 		free(session);
 		return 0;
 	}
-	session_run_id(s->format, s->run_id, session, child);
+	session_run_id(s->spec->format, log != NULL ? s->run_id : s->spec->parent, session, child);
 	call = memory_format(STEP ":0:%lld/agent:0:%lld", (long long)s->prompts - 1, (long long)s->children);
 	for (int end = 0; failed == 0 && end <= 1; end++) {
 		struct writer w;
@@ -696,17 +871,32 @@ session_take_child(struct session_lines *s, struct span said, struct error *err)
 		session_derive_id(s, end ? "child end" : "child", key, id);
 		memcpy(s->child_run_id, child, ID_SIZE);
 		failed = session_line(s, end ? EVENT_CALL_WORKFLOW_COMPLETED : EVENT_CALL_WORKFLOW_STARTED, id,
-		    end ? s->last : s->open[*at].event_id, STEP ".agent", s->children, &payload, err);
+		    end || at == NULL ? s->last : s->open[*at].event_id, STEP ".agent", s->children, &payload, err);
 		*s->child_run_id = '\0';
 	}
 	s->children++;
-	if (failed == 0)
-		failed = s->callbacks->child(s->context, log, span_type(span_member(said, "over")) != 'f', err);
+	if (failed == 0 && log != NULL)
+		failed = s->spec->callbacks->child(s->spec->context, log, span_type(span_member(said, "over")) != 'f', err);
 	buffer_free(&payload);
 	free(call);
 	free(log);
 	free(key);
 	free(session);
+	return failed;
+}
+
+/* Begins a further attempt if what is said next does not belong to this one. what, key: as above. */
+static int
+session_begin_further(struct session_lines *s, const char *what, struct span key, struct error *err)
+{
+	int failed = 0;
+
+	if (!s->record.rewritten)
+		failed = session_end_recorded(s, err);
+	else if (what != NULL && session_has_left(s, what, key))
+		failed = session_begin_anew(s, err);
+	if (failed == 0 && s->over)
+		failed = session_begin_attempt(s, err);
 	return failed;
 }
 
@@ -717,27 +907,28 @@ session_take(struct session_lines *s, struct span said, struct error *err)
 		const char *key;
 		int (*take)(struct session_lines *s, struct span said, struct error *err);
 		const char *what; /* what the id of its first event is derived from; NULL: it needs none */
+		bool again;       /* it can be known again in a log that is rewritten */
 	} kinds[] = {
-		{ "session", session_start, NULL }, { "prompt", session_take_prompt, "start" },
-		{ "answer", session_take_answer, "answer" }, { "child", session_take_child, NULL },
-		{ "result", session_take_result, NULL },
+		{ "session", session_start, NULL, true }, { "prompt", session_take_prompt, "start", true },
+		{ "answer", session_take_answer, "answer", true }, { "child", session_take_child, NULL, true },
+		{ "step", session_take_step, NULL, false }, { "result", session_take_result, NULL, true },
+		{ "end", session_take_end, NULL, false }, { "call", session_take_call, NULL, false },
 	};
 	size_t bad;
 
 	if (scan_within(said.at, said.len, SCAN_LINE_DEPTH, &bad) != NULL || span_type(said) != 'o')
-		return error_set(err, ERROR_INVALID_INPUT, s->format, "the format program says no JSON object");
+		return error_set(err, ERROR_INVALID_INPUT, s->spec->format, "the format program says no JSON object");
 	for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
 		if (span_member(said, kinds[i].key).at != NULL) {
 			if (i > 0 && *s->run_id == '\0')
-				return error_set(err, ERROR_INVALID_INPUT, s->format,
+				return error_set(err, ERROR_INVALID_INPUT, s->spec->format,
 				    "the format program does not say which session it is");
-			if (i > 0 && s->record.rewritten) {
-				if (kinds[i].what != NULL && session_has_left(s, kinds[i].what, span_member(said, "id")) &&
-				    session_begin_anew(s, err) != 0)
-					return -1;
-			} else if (i > 0 && session_end_recorded(s, err) != 0) {
+			if (s->record.rewritten && !kinds[i].again)
+				return error_set(err, ERROR_INVALID_INPUT, s->spec->format,
+				    "says '%s' in a session that is rewritten", kinds[i].key);
+			if (i > 0 && kinds[i].take != session_take_end &&
+			    session_begin_further(s, kinds[i].what, span_member(said, "id"), err) != 0)
 				return -1;
-			}
 			return kinds[i].take(s, said, err);
 		}
 	return 0;
@@ -756,7 +947,17 @@ session_free(struct session_lines *s)
 	buffer_free(&s->record.text);
 	buffer_free(&s->start);
 	map_free(&s->calls);
+	map_free(&s->steps);
 	map_free(&s->seen);
 	line_free(&s->line);
 	buffer_free(&s->text);
+}
+
+void
+session_forget(struct session_lines *s)
+{
+	const struct session_spec *spec = s->spec;
+
+	session_free(s);
+	session_begin(s, spec);
 }

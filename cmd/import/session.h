@@ -13,6 +13,8 @@
  *     further attempt.
  *   - Each prompt is a call of the step `prompt`, which ends with the next prompt or the session.
  *   - What a tool gave is told by the agent itself (fidelity agent_emitted).
+ *   - With a mask, each event passes it before its line is made. Digests in payloads are keyed with a key
+ *     of the storage and the run: it stays, so that they are the same with the next import.
  */
 #ifndef AWF_IMPORT_SESSION_H
 #define AWF_IMPORT_SESSION_H
@@ -28,6 +30,7 @@
 #include "json/scan.h"
 #include "transcript/event.h"
 #include "transcript/line.h"
+#include "transcript/redaction.h"
 
 /* The seqs of run.completed lines, in order. */
 struct session_ends { int64_t *list; size_t count; };
@@ -53,21 +56,30 @@ struct session_lines;
 struct session_callbacks {
 	/* Called with each line, with its LF. -1 with *err. */
 	int (*take)(void *context, struct span line, struct error *err);
-	/* Called for a sub-agent, with the path of its log. over: it has ended. */
+	/* Called for a sub-agent that has a log of its own, with the path of that. over: it has ended. */
 	int (*child)(void *context, const char *log, bool over, struct error *err);
 	/* Called once, when the session is known: has session_recorded() called with each recorded line. */
 	int (*recorded)(void *context, struct session_lines *s, struct error *err);
 };
 
-struct session_lines {
-	const char *format;           /* claude; the caller's */
-	const char *root;             /* of the storage: for blobs; the caller's */
-	const char *parent;           /* the run whose agent started this one as a sub-agent, the
-	                                 caller's; NULL: none */
-	const struct session_callbacks *callbacks; /* the caller's */
+/* What is the caller's. */
+struct session_spec {
+	const char *format;           /* claude */
+	const char *root;             /* of the storage: for blobs */
+	const char *parent;           /* the run whose agent started this one as a sub-agent; NULL: none */
+	const struct session_callbacks *callbacks;
 	void *context;
+	struct redaction *redaction;  /* the mask; NULL: none */
+	const unsigned char *mask_key; /* DIGEST_BYTES, the storage's */
+};
+
+struct session_lines {
+	const struct session_spec *spec;
 
 	char run_id[ID_SIZE];         /* "": nothing was said yet */
+	char of[ID_SIZE];             /* the run that has started it, if that is in the same log; "" */
+	bool over;                    /* the log has said its end; what comes is a further attempt */
+	unsigned char key[DIGEST_BYTES]; /* of the run: for digests in masked events */
 	char *blobs;
 	struct line line;
 	int64_t seq, wall;            /* of the last line */
@@ -81,6 +93,7 @@ struct session_lines {
 	int64_t prompt_began, children; /* children: of this prompt */
 	char child_run_id[ID_SIZE];   /* of the line that is being made; "": none */
 	struct buffer text;           /* of the last answer: the call's result */
+	struct map steps;             /* name of a step → how many calls it had */
 	struct map seen;              /* what ids were derived from → how often */
 	struct map calls;             /* of tools: id → index in open, of the last with it */
 	struct open_call { char event_id[ID_SIZE]; char *name; int64_t began; bool over; } *open;
@@ -91,11 +104,13 @@ struct session_lines {
 	struct buffer start;          /* payload of run.started up to its attempt */
 };
 
-void session_begin(struct session_lines *s, const char *format, const char *root);
+void session_begin(struct session_lines *s, const struct session_spec *spec);
 /* Takes a line of a format program. ERROR_INVALID_INPUT: it is none. */
 int session_take(struct session_lines *s, struct span said, struct error *err);
 /* Takes a line that is recorded, without its LF. */
 void session_recorded(struct session_lines *s, const char *line, size_t len);
+/* Forgets the session, so that another can be taken; what is the caller's stays. */
+void session_forget(struct session_lines *s);
 /* The session is over: ends the call and the run. */
 int session_end(struct session_lines *s, struct error *err);
 /* The run that a session is; parent: as in struct session_lines. Returns out. */

@@ -12,6 +12,7 @@
 #include "serve/request.h"
 #include "serve/runs.h"
 #include "serve/session.h"
+#include "serve/traces.h"
 #include "serve/www.h"
 
 #define DECISION_BODY ((size_t)16 << 20)
@@ -47,6 +48,7 @@ const struct route routes[] = {
 	{ "PUT", "api/runs/*/blobs/*", MAY_INGEST, INGEST_BLOB, NULL, "", answer_blob_sent,
 	    receive_blob },
 	{ "POST", "api/runs/*/end", MAY_INGEST, 4096, JSON, "", answer_run_end, NULL },
+	{ "POST", "v1/traces", MAY_INGEST, TRACES_BODY, NULL, "", answer_traces, NULL },
 	{ "GET", "workflows/*/events", MAY_READ | MAY_OWN, 0, NULL, "offset ",
 	    answer_workflow_events, NULL },
 	{ "POST", "hooks/*", MAY_START | MAY_SIGNED, HOOK_BODY, NULL, "wait ", answer_hook, NULL },

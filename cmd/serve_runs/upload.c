@@ -37,11 +37,8 @@
 
 /* ---- the owner ---- */
 
-/* The origin of the runs that a client sends: the label of its token, or the token's digest; for a
- * session, those of the token with which it was begun. Without a token, or with the login link that
- * awf-serve printed, it is the local user, who runs awf-record. */
-static char *
-sender_of(const struct token *token)
+char *
+upload_sender(const struct token *token)
 {
 	char *name;
 
@@ -791,7 +788,7 @@ upload_begin(struct uploads *all, enum upload_kind kind, struct token *token, co
 	u->thread = t;
 	u->kind = kind;
 	u->token = token_hold(token);
-	u->sender = sender_of(token);
+	u->sender = upload_sender(token);
 	u->size = -1;
 	snprintf(u->address, sizeof u->address, "%s", address);
 	return u;

@@ -72,6 +72,11 @@ struct uploads {
 	struct outbox outbox, blob_outbox;
 };
 
+/* The origin of the runs that a client sends, to be freed: the label of its token, or the token's digest; for
+ * a session, those of the token with which it was begun. Without a token, or with the login link that
+ * awf-serve printed, it is the local user, who runs awf-record. */
+char *upload_sender(const struct token *token);
+
 enum upload_kind {
 	UPLOAD_LINES,                /* lines of transcripts, or single events */
 	UPLOAD_DOCUMENT,             /* {"events": […]} */

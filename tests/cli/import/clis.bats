@@ -486,6 +486,79 @@ awf-import: left out: databases of OpenCode 2 1'
 	same "$stderr" 'awf-import: no log was found that has changed since then'
 }
 
+@test "masked: in pieces, again and whole, nothing of the masked words is recorded; nothing at all if the mask fails" {
+	gemini
+	copilot
+	opencode
+	cp "$LOG" whole
+	printf '%s\n' hello.txt >secrets
+	: >there
+	anew plain
+	import 0 -q --ended 0s
+	records | grep -q hello.txt
+	anew masked
+	export AWF_MASK="test -e $PWD/there && '$BUILD/libexec/awf/awf-mask-patterns' $PWD/secrets"
+	rm there
+	import 4 -q --ended 0s
+	same "$(ls "$AWF_STORAGE/transcripts")" ''
+	: >there
+	local lines
+	for lines in $(seq 4 9 "$(wc -l <whole)"); do
+		head -n "$lines" whole >"$LOG"
+		import 0 -q
+	done
+	cp whole "$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(grep -rlaF hello.txt "$AWF_STORAGE")" ''
+	records | grep -qF '[masked]'
+	kinds() { jq -r '[.run_id, .seq, .type] | @tsv' "$1"/transcripts/*.jsonl | sort; }
+	same "$(kinds masked)" "$(kinds plain)"
+	records >before
+	rm -r "$AWF_STORAGE/imports"
+	once_more
+	cmp before <(records)
+	# What was masked has to be masked again, also inside of a database; what failed there is tried again.
+	unset AWF_MASK
+	import 3 -q --ended 0s
+	import 3 -q --ended 0s --from opencode
+	[[ $stderr == *"$DB/"*'was imported with a mask'* ]]
+	cmp before <(records)
+}
+
+@test "a database that is named is read with all sessions in it, whether it has changed or not" {
+	opencode
+	import 0 -q --ended 0s
+	records >before
+	rm "$AWF_STORAGE"/transcripts/*
+	once_more
+	import 0 -q --ended 0s "$DB"
+	cmp before <(records)
+}
+
+@test "a session that is rewritten has nothing that cannot be known again" {
+	mkdir bin
+	cat >bin/awf-import-notes <<-'END'
+		#!/bin/sh
+		for file; do :; done
+		echo '{"session":"one","name":"notes","rewritten":true,"time":"2026-01-01T00:00:00Z"}'
+		echo '{"prompt":[{"type":"text","text":"q"}],"id":"1","time":"2026-01-01T00:00:01Z"}'
+		cat "$file"
+	END
+	chmod +x bin/awf-import-notes
+	PATH=$PWD/bin:$PATH
+	local kind
+	for kind in '"step":"s","id":"3"' '"call":"c","name":"t"' '"end":"failed"'; do
+		echo "{$kind}" >"log"
+		import 3 --from notes --ended 0s ./log
+		[[ $stderr == *"says '$(cut -d'"' -f2 log)' in a session that is rewritten"* ]]
+	done
+	echo '{"answer":[{"type":"text","text":"a"}],"id":"2","model":"m"}' >log
+	import 0 --from notes --ended 0s ./log
+	sound
+	same "$(runs notes)" '["success",1,0,0]'
+}
+
 @test "a format whose program is not there is named, and the others are taken" {
 	gemini
 	mkdir -p "$HOME/.local/share/opencode" place/bin place/libexec/awf

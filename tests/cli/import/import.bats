@@ -231,8 +231,6 @@ rollout() {
 	same "$stderr" 'awf-import: --from: there is no program awf-import-nosuch'
 	import 1 --from '../x' "$LOG"
 	same "$stderr" "awf-import: --from: '../x' is no name of a format"
-	AWF_MASK=cat import 1 "$LOG"
-	[[ $stderr == 'awf-import: AWF_MASK: '* ]]
 }
 
 @test "a format of the user's own; one that says nonsense, and one that fails" {
@@ -305,4 +303,70 @@ rollout() {
 	same "$output" 'awf-import: no log was found that has changed since then in the home directory: awf-import FILE or DIR takes others'
 	run -0 awf-import -q nothing
 	same "$output" ''
+}
+
+# Files of the storage that hold one of these words, in their contents or names.
+holding() {
+	local word
+	for word; do
+		grep -rl -- "$word" "$AWF_STORAGE"
+		find "$AWF_STORAGE" -name "*$word*"
+	done
+}
+
+@test "masked: what was imported holds nothing of the masked words, in pieces, again and whole" {
+	local secret='hunter2-ruby' cut bytes
+	printf '%s\n' "$secret" >secrets
+	export AWF_MASK="patterns $PWD/secrets"
+	mkdir -p "${LOG%.jsonl}/subagents"
+	cut=$(head -c 490 /dev/zero | tr '\0' x)
+	{
+		prompt 1 "Open it with $secret"
+		answer m1 "$(use t1 Bash "{\"command\":\"login $secret\"}"),$(use "t2" "$secret" '{}'),$(use t3 Task '{}')" 9
+		# In the middle of what the message of an error has of it.
+		result t1 "$cut$secret$cut" ',"is_error":true'
+		result t2 "$(head -c 300000 /dev/zero | tr '\0' y) $secret"
+		result t3 found '' ',"toolUseResult":{"agentId":"a17"}'
+		answer m2 "$(text "It said $secret.")" 2
+		prompt 2 "$(head -c 300000 /dev/zero | tr '\0' z)$secret"
+		answer m3 "$(text "Well.")" 2
+	} | sed "s/\"gitBranch\":\"main\"/\"gitBranch\":\"$secret\"/; s/shop/$secret/" >whole
+	{ prompt s1 "find $secret"; answer s2 "$(text "$secret")" 7; } >"${LOG%.jsonl}/subagents/agent-a17.jsonl"
+	for bytes in 900 1500 2500 400000; do
+		head -c "$bytes" whole >"$LOG"
+		import 0 -q
+	done
+	cp whole "$LOG"
+	import 0 -q --ended 0s
+	sound
+	same "$(holding "$secret" hunter2 hunter)" ''
+	same "$(record | jq -c 'select(.seq == 1).payload.masked')" true
+	[[ $(record | jq -r 'select(.type == "tool.result").payload.error.message // empty') == *'[masked]'* ]]
+	[ -n "$(ls "$AWF_STORAGE"/blobs/*/*)" ]
+	# What of a prompt is recorded is no digest of it.
+	! record | grep -q "$(printf 'Open it with %s' "$secret" | sha256sum | cut -c 1-64)"
+	record >before
+	rm -r "$AWF_STORAGE/imports"
+	import 0 --ended 0s
+	[[ $stderr == 'awf-import: 0 lines of 0 sessions of claude'* ]]
+	cmp before <(record)
+}
+
+@test "masked now and not before, or the other way, is refused; so is all if the mask fails" {
+	first >"$LOG"
+	import 0 -q
+	AWF_MASK=cat import 3
+	[[ $stderr == *'was imported without a mask'* ]]
+	export AWF_STORAGE=$PWD/other
+	import 0 -q --mask cat
+	import 3
+	[[ $stderr == *'was imported with a mask'* ]]
+	import 0 --mask cat
+	same "$stderr" 'awf-import: 0 lines of 0 sessions of claude'
+	export AWF_STORAGE=$PWD/third
+	import 4 --mask 'exit 7'
+	[[ $stderr == 'awf-import: --mask: the filter ended'* ]]
+	same "$(ls "$AWF_STORAGE/transcripts")" ''
+	import 1 --mask ' '
+	same "$stderr" 'awf-import: --mask: the command is empty'
 }

@@ -121,6 +121,8 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		403 PUT /api/runs/$sent/blobs/$blob as=other type=application/octet-stream file=there/blobs/$sent/$blob
 		400 POST /api/ingest as=ingest type=application/x-ndjson body=x
 		200 POST /api/ingest as=ingest 'body={"events": [{"type": "note", "runId": "job 7", "event_id": "1"}]}'
+		200 POST /v1/traces as=ingest 'body={"resourceSpans": []}'
+		400 POST /v1/traces as=ingest 'body=[]'
 		200 GET /api/runs/$sent as=read
 		200 POST /api/runs/job%207/end as=ingest 'body={"status": "failed"}'
 		409 POST /api/runs/job%207/end as=ingest 'body={"status": "failed"}'

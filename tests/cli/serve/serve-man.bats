@@ -108,6 +108,7 @@ release 7 success ci'
 		put /api/runs/{run}/blobs/{sha256}|^|-H "$ingest" -d hello -X PUT $api/runs/0f1e2d3c-0000-4000-8000-000000000001/blobs/$sent
 		post /api/ingest|"accepted":1|-H "$ingest" -H "$lines" -d '{"type": "deploy", "event_id": "1", "runId": "release 7"}' $api/ingest
 		post /api/runs/{run}/end|"run_id":|-H "$ingest" -H "$json" -d '{"status": "success"}' $api/runs/release%207/end
+		post /v1/traces|^\{\}$|-H "$ingest" -H "$json" -d '{"resourceSpans": []}' $URL/v1/traces
 		post /hooks/{name}|"started"|-H "$start" -d x $URL/hooks/deploy
 		get /api/session|"decide"|-H "$decide" $api/session
 		post /api/session|"token":|-H "$json" -d "{\"token\": \"${read##* }\"}" $api/session

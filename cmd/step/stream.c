@@ -639,6 +639,16 @@ was_begun(const struct stream *s, int64_t index)
 	return begun;
 }
 
+/* How many calls are made at the same time. */
+static size_t
+stream_jobs(const struct stream *s)
+{
+	const struct work *work = s->step->definition.work;
+	const int most = work->most_at_once != NULL ? work->most_at_once(s->step) : 0;
+
+	return most > 0 && (size_t)most < s->jobs ? (size_t)most : s->jobs;
+}
+
 static int
 run_parallel(struct stream *s, struct error *err)
 {
@@ -656,7 +666,7 @@ run_parallel(struct stream *s, struct error *err)
 	if (prepare_fail_fast(s, err) == -1)
 		return -1;
 	memset(&item, 0, sizeof item);
-	workers_open(&w, s->jobs, stream_run_job, work_ended, s);
+	workers_open(&w, stream_jobs(s), stream_run_job, work_ended, s);
 	s->step->place.waits = workers_tell_wait;
 	if (step_may_attend(s->step))
 		workers_allow_waits(&w, WAITS_MOST);

@@ -69,6 +69,8 @@ struct work {
 	 * after the other, so that the kind can start what they need while waiting for the first;
 	 * -1: not so. */
 	int (*begin)(struct step *s, int in, struct error *err);
+	/* How many calls at a time can work: more would only wait for each other. 0, or NULL: any number. */
+	int (*most_at_once)(const struct step *s);
 	/* Appends what would be asked or run for an item, as a JSON line (--dry-run). */
 	int (*describe)(struct step *s, const struct item *item, struct buffer *out, struct error *err);
 

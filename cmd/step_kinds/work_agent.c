@@ -24,6 +24,7 @@
 #include "io/terminal.h"
 #include "json/value.h"
 #include "limits/budget.h"
+#include "limits/limits_file.h"
 #include "limits/trust_option.h"
 #include "mcp_client/mcp.h"
 #include "proc/message.h"
@@ -440,6 +441,28 @@ agent_ignores_input(const struct step *s)
 
 /* ---- in the run ---- */
 
+/* Calls of an agent without tools, which may ask one provider, are limited by what the user's file says of that. */
+static int
+agent_most_at_once(const struct step *s)
+{
+	const struct agent_work *w = s->definition.state;
+	const struct agent *agent = first_agent(w);
+	const struct limits *limits;
+	struct limits_file file;
+	struct error ignored = ERROR_INIT;
+	int most = 0;
+
+	if (w->team.count > 1 || team_reads_environment(&w->team) || team_agent_provider(agent, 1) != NULL)
+		return 0;
+	/* What is wrong with the file is said by the first call. */
+	if (limits_file_read(&file, &ignored) == 0) {
+		limits = limits_file_find(&file, agent->provider);
+		most = limits != NULL ? limits->at_once : 0;
+	}
+	limits_file_free(&file);
+	return most;
+}
+
 /* Starts the provider. A worker of the run is not taken as long as there is no input, so that
  * earlier steps can use it. */
 static int
@@ -749,6 +772,7 @@ const struct work work_agent = {
 	.reads_environment = agent_reads_environment,
 	.ignores_input = agent_ignores_input,
 	.begin = agent_begin,
+	.most_at_once = agent_most_at_once,
 	.describe = agent_describe,
 	.prepare = agent_prepare,
 	.label = agent_label,

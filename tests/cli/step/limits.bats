@@ -53,6 +53,21 @@ let_go() {
 	same "$(count '[.requests, .most <= 4, .most > 1]')" '[50,true,true]'
 }
 
+@test "a step starts no more calls than may ask at the same time, unless its agent has tools" {
+	limits 'anthropic at-once=3'
+	serve --fault '*:slow:2'
+	seq 20 | awf-step -q -i lines -j 20 wide -a writer 3>&- &
+	most=0
+	while kill -0 $! 2>/dev/null; do
+		now=$(pgrep -c -f '^[^ ]*awf-step -q -i lines -j 20 wide') || true
+		[ "$now" -le "$most" ] || most=$now
+	done
+	wait $!
+	same "$(count '[.requests, .most <= 3]')" '[20,true]'
+	# The step itself, and three of its calls.
+	[ "$most" -le 4 ] && [ "$most" -ge 2 ]
+}
+
 @test "a run's steps share with another's, and with items of one step" {
 	limits '* at-once=2'
 	serve --fault '*:slow:2'

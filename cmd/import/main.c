@@ -194,7 +194,7 @@ import_add_log(struct import *im, const char *path, const struct stat *status, b
 	logs_add(&im->logs, path, status)->named = named;
 }
 
-/* The status of a log; 0 or -1. What a database was given last is beside it. */
+/* The status of a log; 0 or -1. What a database was given last is beside it, unless that is empty: to read it makes it. */
 static int
 import_look_at(const char *path, struct stat *status)
 {
@@ -204,7 +204,7 @@ import_look_at(const char *path, struct stat *status)
 	if (stat(path, status) != 0)
 		return -1;
 	beside = memory_format("%s-wal", path);
-	if (stat(beside, &newer) == 0 && clock_of(&newer.st_mtim) > clock_of(&status->st_mtim))
+	if (stat(beside, &newer) == 0 && newer.st_size > 0 && clock_of(&newer.st_mtim) > clock_of(&status->st_mtim))
 		status->st_mtim = newer.st_mtim;
 	free(beside);
 	return 0;

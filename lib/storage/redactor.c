@@ -261,7 +261,7 @@ redactor_free(struct redactor *r)
 {
 	if (r->command == NULL)
 		return;
-	redactor_end_filter(r);
+	redaction_close(&r->redaction);
 	environment_free(&r->environment);
 	free(r->command);
 	free(r->directory);

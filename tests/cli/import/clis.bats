@@ -531,7 +531,10 @@ awf-import: left out: databases of OpenCode 2 1'
 	import 0 -q --ended 0s
 	records >before
 	rm "$AWF_STORAGE"/transcripts/*
+	# That it was read has not changed it.
+	cat "$AWF_STORAGE"/imports/* >notes
 	once_more
+	cmp notes <(cat "$AWF_STORAGE"/imports/*)
 	import 0 -q --ended 0s "$DB"
 	cmp before <(records)
 }

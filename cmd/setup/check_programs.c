@@ -23,7 +23,8 @@ static const char *const programs[] = { "awf", "awf-ctl", "awf-diff", "awf-eval"
 static const char *const tools[] = { "bash", "edit", "glob", "grep", "read", "run_workflow",
 	"write", NULL };
 static const char *const others[] = { "awf-complete", "awf-doctor", "awf-fetch-run",
-	"awf-import-claude", "awf-import-codex", "awf-import-copilot", "awf-import-gemini", "awf-init", "awf-limits",
+	"awf-import-agents", "awf-import-claude", "awf-import-codex", "awf-import-copilot", "awf-import-gemini",
+	"awf-import-inspect", "awf-import-otel", "awf-init", "awf-limits",
 	"awf-mask-patterns", "awf-mcp-http", "awf-mcp-keep", "awf-mcp-tools", "awf-mirror",
 	"awf-models-proxy", "awf-sandbox", "awf-ship-http", "awf-ship-otlp", "awf-stats", "awf-status", "awf-trust",
 	NULL };

@@ -474,9 +474,10 @@ add_answers_left(struct history *h, struct history *of, struct buffer *out, stru
 
 	for (size_t i = 0; failed == 0 && i < of->head->records; i++) {
 		const struct index_record *r = &of->records[i];
+		const int times = r->decided == RECALL_SKIP && r->skipped_twice ? 2 : 1;
 
 		if (r->decided != RECALL_UNDECIDED && (!r->step_skipped || r->skipped_itself) && history_unused_by_any(r))
-			for (int again = 0; again <= (r->decided == RECALL_SKIP && r->skipped_twice); again++)
+			for (int n = 0; n < times; n++)
 				buffer_format(out, " --%s %s%s", r->decided == RECALL_SKIP ? "skip" : "redo", history_prefix(of),
 				    history_text(of, r->call));
 		if (!r->child || of->head->children == 0)

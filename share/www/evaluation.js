@@ -10,6 +10,7 @@ import { parse } from "/www/json.js";
 const ROWS = 200;                     // inputs that are shown at once
 const FEW = 6;                        // repetitions that stand in one line
 const WHY_MOST = 600;
+const TRIES = 3, RETRY_MS = 2000;     // where the server was busy, or not there
 
 const outcomes = {
 	__proto__: null,
@@ -151,6 +152,7 @@ export class Evaluation {
 	#text = null;                       // what is shown
 	#rows = ROWS;
 	#asked = 0;
+	#left = TRIES;
 
 	constructor(runId, element) {
 		this.runId = runId;
@@ -169,6 +171,7 @@ export class Evaluation {
 			if (mine !== this.#asked)
 				return;
 			say(this.problem, "");
+			this.#left = TRIES;
 			if (text !== this.#text) {
 				this.#text = text;
 				this.#draw();
@@ -179,6 +182,8 @@ export class Evaluation {
 			say(this.problem, error.message);
 			if (this.#text === null)
 				this.view.replaceChildren();
+			if (![404, 413].includes(error.status) && this.#left-- > 0)
+				setTimeout(() => this.refresh(), RETRY_MS);
 		}
 	}
 

@@ -281,7 +281,7 @@ async function lookFor(words) {
 	}
 }
 
-// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text".
+// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text"; nothing for an evaluation.
 function keepAddress() {
 	const more = new URLSearchParams();
 	if (parts.kind.value)
@@ -291,7 +291,7 @@ function keepAddress() {
 	if (needle)
 		more.set("q", parts.search.value.trim());
 	const seq = conversation.indexOf(conversation.current) === -1 ? "" : String(conversation.current);
-	const hash = [seq, more.toString()].filter(Boolean).join("&");
+	const hash = parts.panes.dataset.pane === "evaluation" ? "" : [seq, more.toString()].filter(Boolean).join("&");
 	if (location.hash.slice(1) !== hash)
 		history.replaceState(null, "", hash ? "#" + hash : location.pathname);
 }
@@ -320,6 +320,8 @@ function showPane(name) {
 	parts.bothTab.setAttribute("aria-pressed", String(name !== "evaluation"));
 	tree?.list.draw();
 	conversation?.list.draw();
+	if (evaluation)
+		keepAddress();
 }
 
 // A run of awf-eval has a further pane, which is seen first unless the address names something else.
@@ -336,7 +338,7 @@ async function showEvaluation(first) {
 		showPane("evaluation");
 		evaluation.step(0);
 	} }]);
-	if (first)
+	if (first && parts.panes.dataset.pane === "tree")
 		showPane("evaluation");
 	await evaluation.refresh();
 }

@@ -4,11 +4,11 @@
  */
 #include "serve/routes.h"
 
-#include "serve/compare.h"
 #include "serve/decisions.h"
 #include "serve/hooks.h"
 #include "serve/ingest.h"
 #include "serve/metrics.h"
+#include "serve/printed.h"
 #include "serve/request.h"
 #include "serve/runs.h"
 #include "serve/session.h"
@@ -39,6 +39,7 @@ const struct route routes[] = {
 	    "afterSeq type path as follow live ", answer_event_stream, NULL },
 	{ "GET", "api/runs/*/events/*", MAY_READ | MAY_OWN, 0, NULL, "", answer_event, NULL },
 	{ "GET", "api/runs/*/blobs/*", MAY_READ | MAY_OWN, 0, NULL, "", answer_blob, NULL },
+	{ "GET", "api/runs/*/evaluation", MAY_READ | MAY_OWN, 0, NULL, "", answer_evaluation, NULL },
 	{ "GET", "api/compare", MAY_READ | MAY_OWN, 0, NULL, "a b ", answer_compare, NULL },
 	{ "POST", "api/runs/*/decisions", MAY_DECIDE, DECISION_BODY, JSON, "", answer_decision, NULL },
 	{ "GET", "api/runs/*/input", MAY_READ | MAY_OWN, 0, NULL, "", answer_input, NULL },

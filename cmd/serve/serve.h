@@ -77,7 +77,7 @@ struct server {
 	struct catalog catalog;
 	struct spools spools;
 	struct works works;
-	size_t comparing;        /* comparisons that go on (serve/compare.h) */
+	size_t printing;         /* programs whose output will be an answer (serve/printed.h) */
 	struct uploads uploads;
 	struct streams streams;
 	struct counts counts;

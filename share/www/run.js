@@ -6,6 +6,7 @@ import { forgetOpened } from "/www/blocks.js";
 import { compareWith } from "/www/compare.js";
 import { Conversation } from "/www/conversation.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
+import { Evaluation, isEvaluation } from "/www/evaluation.js";
 import { isError } from "/www/event.js";
 import { count, dollars, duration, signs, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
@@ -18,7 +19,7 @@ import { Stream } from "/www/stream.js";
 import { Tree } from "/www/tree.js";
 import { Waits } from "/www/waits.js";
 
-const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120, TYPED_MS = 250;
+const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120, TYPED_MS = 250, EVALUATED_MS = 3000;
 
 // Which events are shown, by the word behind show= in the address.
 const kinds = {
@@ -33,6 +34,7 @@ const kinds = {
 // Set by each look at the run, of which a later one may be answered first.
 let looked = 0, asked = 0;
 let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;
+let evaluation = null;                // of a run of awf-eval
 
 const said = (text) => say(parts.problem, text);
 // ms since the first event, by the clock of the machine where the run is as far as its events tell it.
@@ -121,6 +123,8 @@ async function refresh() {
 
 const refreshSoon = throttle(1000, refresh);
 
+const evaluateSoon = throttle(EVALUATED_MS, () => evaluation?.refresh());
+
 /* ---- the stream ---- */
 
 function open() {
@@ -164,6 +168,8 @@ function take(data, id) {
 	}
 	if (event.type.endsWith(".completed") || event.type.startsWith("run.") || event.type === "message.assistant")
 		refreshSoon();
+	if (/^(step|run)\.completed$/.test(event.type))
+		evaluateSoon();
 	drawSoon();
 }
 
@@ -180,6 +186,7 @@ function named(name, data) {
 		choose(null);
 		tree.mark(null);
 		refreshSoon();
+		evaluateSoon();
 		drawSoon();
 	}
 }
@@ -274,7 +281,7 @@ async function lookFor(words) {
 	}
 }
 
-// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text".
+// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text"; nothing for an evaluation.
 function keepAddress() {
 	const more = new URLSearchParams();
 	if (parts.kind.value)
@@ -284,7 +291,7 @@ function keepAddress() {
 	if (needle)
 		more.set("q", parts.search.value.trim());
 	const seq = conversation.indexOf(conversation.current) === -1 ? "" : String(conversation.current);
-	const hash = [seq, more.toString()].filter(Boolean).join("&");
+	const hash = parts.panes.dataset.pane === "evaluation" ? "" : [seq, more.toString()].filter(Boolean).join("&");
 	if (location.hash.slice(1) !== hash)
 		history.replaceState(null, "", hash ? "#" + hash : location.pathname);
 }
@@ -308,10 +315,32 @@ function follow(on) {
 
 function showPane(name) {
 	parts.panes.dataset.pane = name;
-	for (const each of ["tree", "conversation"])
+	for (const each of ["tree", "conversation", "evaluation"])
 		parts[each + "Tab"].setAttribute("aria-pressed", String(each === name));
+	parts.bothTab.setAttribute("aria-pressed", String(name !== "evaluation"));
 	tree?.list.draw();
 	conversation?.list.draw();
+	if (evaluation)
+		keepAddress();
+}
+
+// A run of awf-eval has a further pane, which is seen first unless the address names something else.
+async function showEvaluation(first) {
+	await payloads.want([1]).catch(() => null);
+	if (!isEvaluation(payloads.have(1)?.payload?.argv))
+		return;
+	const element = h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" });
+	parts.panes.append(h("section", { class: "pane evaluation", "aria-label": "Evaluation" }, h("h2", { class: "unseen" }, "Evaluation"), element));
+	parts.tabs.prepend(parts.evaluationTab);
+	parts.tabs.classList.add("three");
+	evaluation = new Evaluation(runId, element);
+	setKeys([...keys, { keys: ["v"], text: "Go to the evaluation; there j and k go from input to input", run: () => {
+		showPane("evaluation");
+		evaluation.step(0);
+	} }]);
+	if (first && parts.panes.dataset.pane === "tree")
+		showPane("evaluation");
+	await evaluation.refresh();
 }
 
 async function stop() {
@@ -330,6 +359,10 @@ async function stop() {
 }
 
 function step(by) {
+	if (parts.panes.dataset.pane === "evaluation") {
+		evaluation.step(by);
+		return;
+	}
 	const seq = conversation.step(by);
 	if (seq !== null)
 		goTo(seq, true);
@@ -416,7 +449,10 @@ function build(main, may) {
 		told: h("span", { role: "status", class: "note" }),
 		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
 		conversationTab: button("Conversation", () => showPane("conversation"), { "aria-pressed": "false" }),
+		bothTab: button("Steps and conversation", () => showPane("conversation"), { class: "both", "aria-pressed": "true" }),
+		evaluationTab: button("Evaluation", () => showPane("evaluation"), { class: "evaluation", "aria-pressed": "false", "aria-keyshortcuts": "v" }),
 	};
+	parts.tabs = h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab, parts.bothTab);
 	parts.tell = h("form", { class: "tell", hidden: true, onsubmit: tell },
 	    h("input", { name: "text", type: "text", placeholder: "Tell the agent", "aria-label": "Tell the agent", autocomplete: "off" }),
 	    h("button", { type: "submit" }, "Tell"), parts.told);
@@ -441,8 +477,7 @@ function build(main, may) {
 	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, compareWith(info), parts.stop),
 	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
 	    parts.waits, parts.outcome,
-	    h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab),
-	    parts.panes);
+	    parts.tabs, parts.panes);
 }
 
 export async function showRun(main, name, may) {
@@ -487,8 +522,10 @@ export async function showRun(main, name, may) {
 	showInfo();
 	tree.draw(now());
 	setKeys(keys);
+	const named = location.hash.length > 1;
 	if (!takeAddress(false) && info.alive)
 		follow(true);
+	showEvaluation(!named);
 	window.addEventListener("hashchange", () => takeAddress(true));
 	// The number of an event leads to it among those that are shown; in another tab, among all.
 	parts.conversation.addEventListener("click", (event) => {

@@ -880,6 +880,91 @@ const scenarios = {
 		await until("there is none", async () => await page.textContent(".problem") === "there is no such run");
 	},
 
+	// An evaluation of two variants, and one of a single trial: what passed, what failed and why, and the ways
+	// from there; what is tried meanwhile is added. go: a file at which a trial of the second ends.
+	async evaluation(tried, later, other, go) {
+		const text = (selector) => page.$$eval(selector, (all) => all.map((each) => each.innerText.replace(/\s+/g, " ").trim()));
+		const pressed = () => page.locator(".tabs button[aria-pressed=true]:visible").allInnerTexts();
+		await logIn();
+		// A server that is busy is asked again.
+		await page.route("**/evaluation", (route) => route.fulfill({ status: 503, json: { error: { code: "unavailable", message: "busy" } } }), { times: 1 });
+		await page.goto(`${url}/runs/${tried}`);
+		await until("that it is busy is said", async () => await page.textContent(".evaluation .problem") === "busy");
+		await page.waitForSelector(".of-inputs tbody tr");
+		assert.equal(await page.isVisible(".evaluation .problem"), false);
+		assert.deepEqual(await pressed(), ["Evaluation"]);
+		assert.equal(await page.isVisible(".pane.conversation"), false);
+		const [variants, checks] = await page.$$eval(".sums table", (all) => all.map((table) =>
+			[...table.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))));
+		assert.deepEqual(variants.map((row) => row.slice(0, 3)), [["Variant", "Passed", "Errors"], ["plain", "2 / 4 50 %", "2"], ["up", "0 / 4 0 %", "2"]]);
+		assert.match(variants[1][3], /^\d+(\.\d)? m?s$/);
+		assert.deepEqual(checks, [["Check", "plain", "up"], ["same", "2 / 4 50 %", "0 / 4 0 %"], ["short", "4 / 4 100 %", "4 / 4 100 %"]]);
+		// Failing first; what is said is text.
+		assert.match(await page.textContent(".evaluation h3"), /^3 inputs, 3 of which did not always pass$/);
+		assert.deepEqual(await page.$$eval(".of-inputs tbody tr", (all) => all.map((row) => [...row.cells].slice(0, 4)
+			.map((cell) => cell.innerText.replace(/\s+/g, " ").trim()))),
+		[["bad", "0 / 2 ! 1 ! 2", "0 / 2 ! 1 ! 2", "Compare"], ["<i>Up", "0 / 2 ✗ 1 ✗ 2", "0 / 2 ✗ 1 ✗ 2", "Compare"],
+			["a", "2 / 2 ✓ 1 ✓ 2", "0 / 2 ✗ 1 ✗ 2", "Compare"]]);
+		const whys = await text(".whys");
+		assert.equal(whys[1], "plain, same: no <img src=x onerror=window.bad=1> for <i>Up up, same: no <img src=x onerror=window.bad=1> for <I>UP");
+		assert.match(whys[0], /^plain, error: .*exit status 4/);
+		assert.equal(whys[2], "up, same: no <img src=x onerror=window.bad=1> for A");
+		assert.equal(await page.$("main img, main i"), null);
+		assert.equal(await page.evaluate(() => window.bad), undefined);
+		// Keys: from input to input; to the steps, and back.
+		const at = () => page.evaluate(() => document.activeElement.closest("tr")?.cells[0].innerText.trim());
+		await page.keyboard.press("j");
+		assert.equal(await at(), "bad");
+		await page.keyboard.press("j");
+		await page.keyboard.press("j");
+		assert.equal(await at(), "a");
+		await page.keyboard.press("k");
+		assert.equal(await at(), "<i>Up");
+		await page.keyboard.press("c");
+		assert.equal(await page.isVisible(".pane.conversation"), true);
+		assert.equal(await page.isVisible(".pane.tree"), true);
+		assert.equal(await page.isVisible(".pane.evaluation"), false);
+		assert.deepEqual(await pressed(), ["Steps and conversation"]);
+		await page.keyboard.press("v");
+		assert.deepEqual(await pressed(), ["Evaluation"]);
+		assert.equal(await at(), "bad");
+		// Light and dark, wide and narrow: nothing is cut off, and axe finds nothing.
+		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+		for (const [width, colorScheme] of [[420, "light"], [420, "dark"], [1280, "light"], [1280, "dark"]]) {
+			await page.emulateMedia({ colorScheme });
+			await page.setViewportSize({ width, height: 800 });
+			await page.waitForTimeout(150);
+			assert.equal(await page.$eval(".evaluation .scroll", (each) => each.scrollWidth - each.clientWidth), 0);
+			await page.evaluate(axe);
+			const { violations } = await page.evaluate(() => window.axe.run());
+			assert.deepEqual(violations.map(({ id, nodes }) => `${width} ${colorScheme}: ${id}: ${nodes[0].html}`), []);
+		}
+		// To a child run, and to what differs between two.
+		await page.click(".of-inputs tr:nth-child(3) .trials a:nth-of-type(2)");
+		await page.waitForSelector("article.event");
+		await until("the child run", async () => await page.textContent("h1") === "plain");
+		assert.equal(await page.$(".evaluation"), null);
+		await page.goBack();
+		await page.waitForSelector(".of-inputs");
+		await page.click(".of-inputs tr:nth-child(3) >> text=Compare");
+		await page.waitForSelector(".pair");
+		assert.deepEqual((await text(".compare thead a")).map((each) => each.split(" ")[0]), ["plain", "up"]);
+		// The address of an event leads to it.
+		await page.goto(`${url}/runs/${tried}#2`);
+		await page.waitForSelector(".pane.evaluation", { state: "attached" });
+		assert.deepEqual(await pressed(), ["Steps and conversation"]);
+		// One that goes on.
+		await page.goto(`${url}/runs/${later}`);
+		await page.waitForSelector(".of-inputs tbody tr");
+		assert.deepEqual(await text(".of-inputs tbody td:nth-child(2)"), ["… not ended"]);
+		writeFileSync(go, "");
+		await until("the trial has ended", async () => (await text(".of-inputs tbody td:nth-child(2)"))[0] === "✓ passed");
+		// A run whose name alone is that of an evaluation has none.
+		await openRun(other);
+		await page.waitForTimeout(500);
+		assert.equal(await page.$(".evaluation"), null);
+	},
+
 	async axe(rich, ...runs) {
 		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 		const found = [];

@@ -168,10 +168,11 @@ class Server:
 
 def auto(server, samples):
     for method, template, operation in server.document.operations():
-        path = re.sub(r"\{([^}]*)\}", lambda found: samples[found.group(1)], template)
+        sample = {**samples, **samples.get(template, {})}
+        path = re.sub(r"\{([^}]*)\}", lambda found: sample[found.group(1)], template)
         needed = [each["name"] for each in operation.get("parameters", ())
                   if each.get("in") == "query" and each.get("required")]
-        path += "".join("%s%s=%s" % ("&" if i else "?", name, samples["run"]) for i, name in enumerate(needed))
+        path += "".join("%s%s=%s" % ("&" if i else "?", name, sample["run"]) for i, name in enumerate(needed))
         statuses = operation["responses"]
         security = operation["security"]
         role = security[0]["token"][0] if security else None
@@ -190,9 +191,9 @@ def auto(server, samples):
         if "403" in statuses:
             server.ask(403, method, path, role, body, {"Origin": "http://elsewhere.example"})
         if "404" in statuses and "{run}" in template and role != "ingest":
-            server.ask(404, method, path.replace(samples["run"], "@none"), role, body)
+            server.ask(404, method, path.replace(sample["run"], "@none"), role, body)
         if "409" in statuses and "{run}" in template and role != "ingest":
-            server.ask(409, method, path.replace(samples["run"], samples["several"]), role, body)
+            server.ask(409, method, path.replace(sample["run"], sample["several"]), role, body)
         if "413" in statuses:
             server.ask(413, method, path, role, None, {"Content-Length": str(1 << 40),
                                                        "Content-Type": "application/json"})

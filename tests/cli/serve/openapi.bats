@@ -27,6 +27,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		sed "s/\"run_id\":\"[^\"]*\"/\"run_id\":\"aaaa0000-0000-4000-8000-00000000000$end\"/" "$(transcript)" \
 			>"$AWF_STORAGE/transcripts/aaaa0000-0000-4000-8000-00000000000$end.jsonl"
 	done
+	echo x | awf-eval -i - --name tried -c 'same=jq -e ".result == .input"' -- cat >/dev/null
 	# One of another machine, with a blob.
 	there() { AWF_STORAGE=$PWD/there "$@"; }
 	there awf-run -n --name big -c 'awf-step -n a -q -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" y"'
@@ -53,7 +54,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	(while [ -e busy ]; do awf-run -n --name new -c 'awf-step -n -q a -- true'; sleep 0.4; done) >/dev/null 2>&1 3>&- &
 	busy=$!
 	hold auto "{\"run\": \"$run_id\", \"seq\": \"1\", \"sha256\": \"$sha256\", \"file\": \"page.js\", \"several\": \"aaaa\", \"other\": \"@brief\",
-		\"name\": \"deploy\"}"
+		\"name\": \"deploy\", \"/api/runs/{run}/evaluation\": {\"run\": \"@tried\"}}"
 	last=$(ask /api/runs/@demo/events/stream | messages | tail -n 2 | sed -n '1s/.* //p')
 	rm busy
 	wait "$busy"
@@ -69,6 +70,7 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 		404 GET /api/runs/@demo/events/999999 as=read
 		404 GET /api/runs/@demo/blobs/0000000000000000000000000000000000000000000000000000000000000000 as=read
 		404 GET /api/runs/@bad/input as=read
+		404 GET /api/runs/@bad/evaluation as=read
 		409 GET '/api/runs/@bad/output?wait=5s' as=read
 		202 GET '/api/runs/@ask/output?wait=0' as=read
 		200 GET '/api/runs?limit=2&status=failed&name=b*' as=read

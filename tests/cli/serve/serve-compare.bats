@@ -25,7 +25,7 @@ compare() { curl -s --max-time 40 -H "Authorization: Bearer $TOKEN" -o body -w '
 	TOKEN=$(awf-serve --new-token ingest)
 	same "$(compare "$(cat a)" "$(cat b)")" 403
 	# Nothing is left behind.
-	run ! ls "$AWF_STORAGE"/serve/compare-*
+	run ! ls "$AWF_STORAGE"/serve/printed-*
 }
 
 @test "who may read some workflows sees nothing of others that these have started, or were forked from" {

@@ -70,6 +70,7 @@ release 7 success ci'
 	awf-run -n --name big -c 'awf-step -n -r -q big -- sh -c "head -c 300000 /dev/zero | tr \"\\0\" x"' >/dev/null
 	blob=$(ls "$AWF_STORAGE"/blobs/*/)
 	awf-run -n --name piped -c 'awf-step -n -r a -- echo piped' | cat >/dev/null
+	echo x | awf-eval -i - --name tried -- cat >/dev/null
 	sent=$(printf hello | sha256sum | cut -c 1-64)
 	mkdir flows
 	echo 'awf-step -q take -- cat >/dev/null' >flows/deploy.awf
@@ -102,6 +103,7 @@ release 7 success ci'
 		get /api/runs/{run}/blobs/{sha256}|^"x+$|-H "$read" $api/runs/@big/blobs/$blob | head -c 100
 		get /api/runs/{run}/input|^draft$|-H "$read" $api/runs/@flow/input
 		get /api/runs/{run}/output|^piped$|-H "$read" "$api/runs/@piped/output?wait=5s"
+		get /api/runs/{run}/evaluation|"outcome":"pass"|-H "$read" $api/runs/@tried/evaluation
 		get /api/compare|"differ":true|-H "$read" "$api/compare?a=@flow&b=@big"
 		get /workflows/{run}/events|"workflow_id"|-H "$read" "$URL/workflows/@flow/events?offset=1"
 		post /api/runs/{run}/decisions|"approved"|-H "$decide" -H "$json" -d '{"decision": "approve", "call": "check"}' $api/runs/@flow/decisions

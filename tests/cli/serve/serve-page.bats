@@ -377,6 +377,22 @@ long() {
 	drive compare "$(cat before)" "$(cat after)" "$(cat fork)"
 }
 
+@test "an evaluation: what passed, what failed and why, links to its runs and to what differs; it is added to while it goes on" {
+	printf '%s\n' '#!/bin/sh' 'awf-step -r say -- sh -c "read -r x; [ \"\$x\" != bad ] || exit 4; if [ -n \"\$UP\" ]; then echo \"\$x\" | tr a-z A-Z; else echo \"\$x\"; fi"' >flow
+	printf '%s\n' '#!/bin/sh' 'awf-step -r wait -- sh -c "until [ -e go ]; do sleep 0.05; done; cat"' >slow
+	chmod +x flow slow
+	printf '%s\n' '{"id":"a","input":"a","expected":"a"}' '{"id":"bad","input":"bad","expected":"b"}' '{"id":"<i>Up","input":"<i>Up","expected":"c"}' >in
+	run -2 awf-eval -i in --name tried -k 2 --variant plain --variant up=UP=1 \
+		-c 'same=jq -c "{pass: (.result == .expected), why: \"no <img src=x onerror=window.bad=1> for \\(.result)\"}"' -c 'short=jq -e ".result | length < 9"' ./flow
+	echo x | awf-eval -i - --name later ./slow >/dev/null 3>&- &
+	runner=$!
+	eventually eval 'awf-tail --list --json | jq -e "select(.name == \"later\")" >/dev/null'
+	awf-run -n --name awf-eval -c 'awf-step -n -q say -- true'
+	serve
+	drive evaluation @tried @later @awf-eval "$PWD/go"
+	wait "$runner"
+}
+
 @test "axe finds nothing, in light and dark, wide and narrow" {
 	awf-run --name waits -c 'awf-step --approve ok' <<<cake || [ $? = 75 ]
 	awf-run -n --name broken -c 'awf-step -n a -q -- sh -c "echo why >&2; false"' || true

@@ -432,8 +432,8 @@ report_table(const struct eval_results *r, enum drawn as, const struct eval_gate
 	report_worst(r, as, out);
 	report_errors(r, as, out);
 	if (missing > 0) {
-		head = memory_format("%lld of %lld trials have not ended: awf-run --resume %.8s", (long long)missing,
-		    (long long)(r->count * r->settings.variant_count * (size_t)r->settings.repetitions), r->run_id);
+		head = memory_format("%lld of %zu trials have not ended: awf-run --resume %.8s", (long long)missing,
+		    r->count * r->settings.variant_count * (size_t)r->settings.repetitions, r->run_id);
 		report_line(as, out, head);
 		free(head);
 	}

@@ -88,6 +88,7 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	const double alarms = ALARMS / (double)variants;
 	struct rate_comparison c;
 	struct rate was, is;
+	char p[RATE_CHANCE_SIZE];
 	double chance;
 	bool fell, lost;
 
@@ -111,9 +112,9 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	}
 	fell = chance <= alarms && c.fall > margin;
 	*worse |= fell || lost;
-	buffer_format(said, "%s: %lld/%lld in the baseline, %lld/%lld now: better %zu, worse %zu, equal %zu, p = %.3f: %s\n",
+	buffer_format(said, "%s: %lld/%lld in the baseline, %lld/%lld now: better %zu, worse %zu, equal %zu, %s: %s\n",
 	    b->name, (long long)was.passed, (long long)was.count, (long long)is.passed, (long long)is.count, c.better, c.worse,
-	    c.equal, chance, fell ? "worse" : chance <= alarms ? "worse, within the margin" :
+	    c.equal, rate_chance_text(chance, p), fell ? "worse" : chance <= alarms ? "worse, within the margin" :
 	    c.p <= 2 * alarms && c.fall < 0 ? "better" : "not told apart");
 	baseline_say_ids(said, "  passed always, and fail always now:", b->lost, b->lost_count);
 	baseline_say_ids(said, "  not in the baseline:", b->only_here, b->only_here_count);
@@ -122,11 +123,13 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 }
 
 int
-eval_baseline_compare(const struct eval_results *r, const char *path, double margin, bool *worse,
+eval_baseline_compare(const struct eval_results *r, const char *path, double margin, const char **fault,
     struct buffer *said, struct error *err)
 {
 	json_t *document = value_load(path, ERROR_DEFINITION, err), *variants, *inputs;
 	const char *name;
+	size_t compared = 0;
+	bool worse = false;
 	int failed = document != NULL ? 0 : -1;
 
 	variants = json_object_get(document, "variants");
@@ -139,13 +142,15 @@ eval_baseline_compare(const struct eval_results *r, const char *path, double mar
 		struct baseline_variant b = { .name = name, .inputs = inputs };
 
 		if (failed == 0)
-			failed = baseline_compare_variant(r, path, margin, json_object_size(variants), &b, worse, said, err);
+			failed = baseline_compare_variant(r, path, margin, json_object_size(variants), &b, &worse, said, err);
+		compared += b.count;
 		free(b.pairs);
 		free(b.ids);
 		free(b.lost);
 		free(b.only_here);
 		free(b.only_there);
 	}
+	*fault = worse ? "it is worse" : compared == 0 ? "it has no variant with an input of this evaluation" : NULL;
 	json_decref(document);
 	return failed;
 }

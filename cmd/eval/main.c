@@ -3,23 +3,28 @@
  * run; awf-eval starts awf-run, whose workflow is awf-eval --cases, a step with a call for each case
  * (awf-eval --case, eval/case.h). The report is made from the run's record.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/id.h"
 #include "base/list.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "eval/baseline.h"
 #include "eval/case.h"
 #include "eval/inputs.h"
 #include "eval/report.h"
 #include "eval/results.h"
 #include "eval/settings.h"
+#include "io/file.h"
+#include "io/path.h"
+#include "proc/passing.h"
 #include "proc/process.h"
 #include "program.h"
+#include "storage/run.h"
+#include "storage/storage.h"
 
 #define PROGRAM "awf-eval"
 #define STATUS_HELD 0
@@ -27,12 +32,6 @@
 #define STATUS_TROUBLE 2     /* something could not be evaluated */
 
 /* ---- the run ---- */
-
-static void
-eval_pass_signal(int number)
-{
-	(void)number; /* awf-run gets it from the terminal, and says how the run ended */
-}
 
 static char *
 eval_run_name(const struct eval_settings *s)
@@ -44,18 +43,20 @@ eval_run_name(const struct eval_settings *s)
 	return name;
 }
 
-/* Starts the run and waits for its end. Returns its exit status; -1: *err. */
+/* Starts the run and waits for its end, with the option that names it. Signals that end this program end the run: awf-run
+ * says how it ended, and the report says what is left. Returns its exit status; -1: *err. */
 static int
-eval_start_run(const struct eval_settings *s, const char *run_id, const struct buffer *cases, struct error *err)
+eval_start_run(const struct eval_settings *s, const char *named, const struct buffer *cases, struct error *err)
 {
 	char **inner = eval_settings_words(s, EVAL_CASES_WORD), **words = NULL;
 	struct process_spec spec = { .in = PROCESS_INPUT, .out = PROCESS_NULL, .err = PROCESS_INHERIT,
 		.input = buffer_string(cases), .input_len = cases->len };
 	struct process process;
+	sigset_t passed, before;
 	int status = 0;
 
 	list_add(&words, "awf-run");
-	list_take(&words, memory_format("--id=%s", run_id));
+	list_add(&words, named);
 	list_take(&words, s->name != NULL ? memory_format("--name=%s", s->name) : eval_run_name(s));
 	if (s->max_cost != NULL)
 		list_take(&words, memory_format("--max-cost=%s", s->max_cost));
@@ -63,19 +64,58 @@ eval_start_run(const struct eval_settings *s, const char *run_id, const struct b
 	for (char **word = inner; *word != NULL; word++)
 		list_add(&words, *word);
 	spec.argv = words;
-	if (process_start(&process, &spec, NULL, err) != 0) {
+	sigemptyset(&passed);
+	passing_add(&passed);
+	sigprocmask(SIG_BLOCK, &passed, &before);
+	if (process_start(&process, &spec, NULL, err) != 0)
 		status = -1;
-	} else {
-		struct sigaction passed = { .sa_handler = eval_pass_signal };
-
-		sigaction(SIGINT, &passed, NULL);
-		sigaction(SIGQUIT, &passed, NULL);
-		while (waitpid(process.pid, &status, 0) == -1 && errno == EINTR)
-			continue;
+	else if (passing_wait(process.pid, process.pid, &status) == -1)
+		status = error_errno(err, ERROR_SYSTEM, *words, "unable to wait");
+	else
 		status = process_exit_code(status);
-	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	list_free(inner);
 	list_free(words);
+	return status;
+}
+
+static int
+eval_start_named(const struct eval_settings *s, const char *run_id, const struct buffer *cases, struct error *err)
+{
+	char *named = memory_format("--id=%s", run_id);
+	int status = eval_start_run(s, named, cases, err);
+
+	free(named);
+	return status;
+}
+
+/* The same inside of a run, which names its child runs itself. run_id: "" if none was started. */
+static int
+eval_start_child(const struct eval_settings *s, char run_id[ID_SIZE], const struct buffer *cases, struct error *err)
+{
+	char *directory = path_join(environment_text("TMPDIR") != NULL ? environment_text("TMPDIR") : "/tmp", "awf-eval.XXXXXX");
+	struct buffer id = BUFFER_INIT;
+	char *file, *named;
+	int status;
+
+	if (mkdtemp(directory) == NULL) {
+		error_errno(err, ERROR_SYSTEM, directory, "unable to make");
+		free(directory);
+		return -1;
+	}
+	file = path_join(directory, "id");
+	named = memory_format("--id-file=%s", file);
+	status = eval_start_run(s, named, cases, err);
+	if (file_load(file, ID_SIZE + 1, &id, NULL) == 0 && id.len >= ID_SIZE - 1) {
+		memcpy(run_id, id.data, ID_SIZE - 1);
+		run_id[ID_SIZE - 1] = '\0';
+	}
+	unlink(file);
+	rmdir(directory);
+	free(named);
+	free(file);
+	free(directory);
+	buffer_free(&id);
 	return status;
 }
 
@@ -87,7 +127,7 @@ eval_exec_cases(const struct eval_settings *s, struct error *err)
 
 	list_add(&words, "awf-step");
 	list_take(&words, memory_format("--jobs=%lld", s->jobs));
-	list_add(&words, "--raw");
+	list_add(&words, "--quiet"); /* the record has what is needed; a resume would print it */
 	list_add(&words, "--input=json");
 	list_add(&words, "--each");
 	list_add(&words, EVAL_STEP);
@@ -160,7 +200,7 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	struct eval_gates gates = { BUFFER_INIT, BUFFER_INIT };
 	struct buffer out = BUFFER_INIT;
 	struct eval_results r;
-	bool worse = false;
+	const char *fault = NULL;
 	int status = eval_results_read(&r, storage, run, err);
 
 	for (size_t i = 0; status == 0 && i < s->required_count; i++)
@@ -168,9 +208,9 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	if (status == 0 && s->per_input >= 0)
 		eval_check_inputs(&r, s->per_input, &gates);
 	if (status == 0 && s->baseline != NULL && !s->update)
-		status = eval_baseline_compare(&r, s->baseline, s->margin, &worse, &gates.told, err);
-	if (worse && s->baseline != NULL)
-		buffer_format(&gates.failed, "%s: it is worse\n", s->baseline);
+		status = eval_baseline_compare(&r, s->baseline, s->margin, &fault, &gates.told, err);
+	if (status == 0 && fault != NULL)
+		buffer_format(&gates.failed, "%s: %s\n", s->baseline, fault);
 	if (status == 0) {
 		eval_report(&r, s->form, &gates, &out);
 		fwrite(buffer_string(&out), 1, out.len, stdout);
@@ -198,7 +238,7 @@ eval_new(const struct eval_settings *s, const struct storage *storage, struct er
 	struct buffer cases = BUFFER_INIT;
 	struct eval_results earlier;
 	const bool reads = s->reuse != NULL && *s->reuse != '\0';
-	char run_id[ID_SIZE];
+	char run_id[ID_SIZE] = "";
 	int failed = reads ? eval_results_read(&earlier, storage, s->reuse, err) : 0, status = 0, reported;
 
 	if (failed == 0 && s->schema != NULL) {
@@ -209,13 +249,15 @@ eval_new(const struct eval_settings *s, const struct storage *storage, struct er
 	}
 	if (failed == 0)
 		failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
-	if (failed == 0)
-		status = eval_start_run(s, id_new(run_id), &cases, err);
+	if (failed == 0 && run_in_environment())
+		status = eval_start_child(s, run_id, &cases, err);
+	else if (failed == 0)
+		status = eval_start_named(s, id_new(run_id), &cases, err);
 	buffer_free(&cases);
 	if (reads)
 		eval_results_free(&earlier);
-	/* 125: the run was not started, and awf-run has said why. */
-	if (failed != 0 || status == -1 || status == 125)
+	/* 125, or no id: the run was not started, and awf-run has said why. */
+	if (failed != 0 || status == -1 || status == 125 || *run_id == '\0')
 		return failed != 0 || status == -1 ? -1 : STATUS_TROUBLE;
 	reported = eval_report_run(s, storage, run_id, err);
 	return reported != -1 && status == STATUS_WAITING ? STATUS_WAITING : reported;

@@ -159,9 +159,33 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		["fail",0.4,null]|echo 0.4
 		["pass",1,"well said"]|echo '{"pass": true, "score": 1, "why": "well said"}'
 		["fail",0,null]|echo '{"pass": false, "score": 0}'
+		["fail",0.2,null]|echo '{"score": 0.2}'
+		["pass",0.5,null]|echo '{"score": 0.5}'
+		["fail",null,null]|echo False
+		["pass",null,null]|echo True
+		["pass",null,null]|grep -o x
+		["pass",null,null]|jq .
+		["fail",null,null]|echo null; false
 		["fail",null,null]|awf-step -n said -- echo '{"pass": false}'
 		["pass",null,null]|awf-step -i json -r said -- jq -e '.input == "x" and .result == "x" and .id != null and .k == 1'
 	EOF
+	# What looks like a verdict, and is none, does not pass: a judge may answer so.
+	while IFS='|' read -r wanted command; do
+		run -2 awf-eval -i in --check "c=echo '$command'" ./flow
+		same "$command: $(awf-eval --report -o jsonl @ | jq -r '.checks.c | .outcome + " " + .why')" \
+			"$command: error printed $wanted, which is no verdict; if the exit status is to decide, discard the output (>/dev/null)"
+	done <<-'EOF'
+		an object with neither pass nor score|{"verdict": "bad"}
+		a pass that is neither true nor false|{"pass": "no"}
+		a score that is no number from 0 to 1|{"pass": true, "score": 4}
+		a score that is no number from 0 to 1|4
+		an object that is not JSON|{pass: false}
+		an array|[false]
+		null|null
+	EOF
+	# Why a check could not tell is said once.
+	run -2 --separate-stderr awf-eval -i in --check 'c=echo "no such table" >&2; exit 9' ./flow
+	same "$(awf-eval --report -o jsonl @ | jq -r .checks.c.why)" 'exit status 9: no such table'
 	echo '{"type":"string","maxLength":1}' >schema.json
 	run -0 awf-eval -i in --max-ms 600000 --schema schema.json ./flow
 	same "$(awf-eval --report -o jsonl @ | jq -c '[.checks.schema.outcome, .checks.ms.outcome]')" '["pass","pass"]'
@@ -250,6 +274,9 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	echo new >>in
 	run -1 awf-eval "${check[@]}" --baseline base.json ./flow
 	[[ $output == *'not in the baseline:'*'in the baseline alone:'* ]]
+	# Nothing to compare with is no success.
+	run -1 awf-eval "${check[@]}" --variant renamed --baseline base.json ./flow
+	same "${lines[-1]}" 'does not hold: base.json: it has no variant with an input of this evaluation'
 	echo '{}' >base.json
 	run -2 --separate-stderr awf-eval --report --baseline base.json @
 	same "$stderr" 'awf-eval: base.json: is no baseline: make one with --update'
@@ -266,6 +293,45 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	awf-run --resume @ >/dev/null
 	run -0 awf-eval --report @
 	[[ $output == *' 1/1 '* ]]
+}
+
+@test "a signal to awf-eval alone ends its run, which is resumed; a report says whether the run goes on" {
+	printf '%s\n' '#!/bin/sh' 'touch begun' 'while [ ! -e go ]; do sleep 0.1; done' 'cat' >flow
+	chmod +x flow
+	seq 3 >in
+	for signal in TERM HUP INT; do
+		rm -f go begun
+		env --default-signal=INT awf-eval -i in -j 1 ./flow >out 2>&1 3>&- &
+		eval=$!
+		eventually test -e begun
+		run -2 awf-eval --report @eval-flow
+		[[ ${lines[-1]} == '3 of 3 trials have not ended: the evaluation is still running: awf-tail -f '* ]]
+		kill "-$signal" "$eval"
+		wait "$eval" || same "$?" 2
+		same "$(awf-tail --list --json | jq -r .status | head -n 1)" cancelled
+		[[ $(tail -n 1 out) == '3 of 3 trials have not ended: awf-run --resume '* ]]
+		touch go
+		same "$(awf-run --resume @eval-flow 2>/dev/null)" ""
+		run -0 awf-eval --report @eval-flow
+		[[ $output == *' 3/3 '* ]]
+	done
+}
+
+@test "in a run, an evaluation is a child run, and is not made again when that is resumed" {
+	printf '%s\n' '#!/bin/sh' 'echo made >>made; cat' >flow
+	printf '%s\n' '#!/bin/sh' 'awf-eval -i in --name nightly --check "x=jq -e \".result == \\\"x\\\"\" >/dev/null" ./flow || exit' '[ -e go ]' >night
+	chmod +x flow night
+	echo x >in
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	run -1 awf-run ./night
+	[[ $output == *'flow '*' 1/1 '* ]]
+	same "$(awf-tail --json @night | jq -r 'select(.payload.call) | .type + " " + .path' | head -n 1)" 'step.call_workflow.started nightly'
+	touch go
+	run -0 awf-run --resume @night
+	[[ $output == *'flow '*' 1/1 '* ]]
+	same "$(wc -l <made)" 1
+	same "$(ls tmp)" ''
 }
 
 @test "the example: six mails, and the job for CI" {

@@ -1,8 +1,11 @@
 #include "eval/baseline.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "io/file.h"
@@ -122,19 +125,51 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	return 0;
 }
 
+/* The document; NULL: *err. */
+static json_t *
+baseline_load(const char *path, struct error *err)
+{
+	json_t *document;
+
+	if (access(path, F_OK) != 0 && errno == ENOENT) {
+		error_set(err, ERROR_DEFINITION, path, "there is no such file: make it with --update");
+		return NULL;
+	}
+	document = value_load(path, ERROR_DEFINITION, err);
+	if (document != NULL && (!json_is_object(json_object_get(document, "variants")) ||
+	    json_integer_value(json_object_get(document, "awf-eval")) != 1)) {
+		error_set(err, ERROR_DEFINITION, path, "is no baseline: make one with --update");
+		json_decref(document);
+		document = NULL;
+	}
+	return document;
+}
+
+int
+eval_baseline_check(const char *path, struct error *err)
+{
+	struct stat file;
+	json_t *document;
+
+	/* A pipe, such as <(git show main:eval.json), can be read only once. */
+	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
+		return 0;
+	document = baseline_load(path, err);
+	json_decref(document);
+	return document != NULL ? 0 : -1;
+}
+
 int
 eval_baseline_compare(const struct eval_results *r, const char *path, double margin, const char **fault,
     struct buffer *said, struct error *err)
 {
-	json_t *document = value_load(path, ERROR_DEFINITION, err), *variants, *inputs;
+	json_t *document = baseline_load(path, err), *variants, *inputs;
 	const char *name;
 	size_t compared = 0;
 	bool worse = false;
 	int failed = document != NULL ? 0 : -1;
 
 	variants = json_object_get(document, "variants");
-	if (failed == 0 && (!json_is_object(variants) || json_integer_value(json_object_get(document, "awf-eval")) != 1))
-		failed = error_set(err, ERROR_DEFINITION, path, "is no baseline: make one with --update");
 	for (size_t i = 0; failed == 0 && i < r->settings.variant_count; i++)
 		if (json_object_get(variants, r->settings.variants[i].name) == NULL)
 			buffer_format(said, "%s: is not in the baseline\n", r->settings.variants[i].name);

@@ -26,6 +26,8 @@
  * worse, or nothing could be compared; NULL. -1: *err. */
 int eval_baseline_compare(const struct eval_results *r, const char *path, double margin, const char **fault,
     struct buffer *said, struct error *err);
+/* Whether the file is a baseline, if it is one that can be read again: 0; -1: *err. */
+int eval_baseline_check(const char *path, struct error *err);
 /* Writes the file anew. */
 int eval_baseline_write(const struct eval_results *r, const char *path, struct error *err);
 

@@ -154,24 +154,25 @@ eval_require(const struct eval_results *r, const char *name, size_t variant, int
 		    (long long)rate.passed, (long long)rate.count);
 }
 
-/* A name is that of a variant, of a check in all variants, or VARIANT/CHECK. */
+/* A name is that of a variant, of a check in all variants, or VARIANT/CHECK. gates NULL: is there such a thing? */
 static int
-eval_check_required(const struct eval_results *r, const struct eval_required *required, struct eval_gates *gates,
-    struct error *err)
+eval_check_required(const struct eval_settings *s, const struct eval_required *required, const struct eval_results *r,
+    struct eval_gates *gates, struct error *err)
 {
-	const struct eval_settings *s = &r->settings;
 	bool found = false;
 
 	for (size_t v = 0; v < s->variant_count; v++) {
 		if (strcmp(required->name, s->variants[v].name) == 0 || strcmp(required->name, "pass") == 0) {
-			eval_require(r, required->name, v, -1, required->rate, gates);
+			if (gates != NULL)
+				eval_require(r, required->name, v, -1, required->rate, gates);
 			found = true;
 		}
 		for (size_t c = 0; c < s->check_count; c++) {
 			char *both = memory_format("%s/%s", s->variants[v].name, s->checks[c].name);
 
 			if (strcmp(required->name, s->checks[c].name) == 0 || strcmp(required->name, both) == 0) {
-				eval_require(r, required->name, v, (int)c, required->rate, gates);
+				if (gates != NULL)
+					eval_require(r, required->name, v, (int)c, required->rate, gates);
 				found = true;
 			}
 			free(both);
@@ -204,7 +205,7 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	int status = eval_results_read(&r, storage, run, err);
 
 	for (size_t i = 0; status == 0 && i < s->required_count; i++)
-		status = eval_check_required(&r, &s->required[i], &gates, err);
+		status = eval_check_required(&r.settings, &s->required[i], &r, &gates, err);
 	if (status == 0 && s->per_input >= 0)
 		eval_check_inputs(&r, s->per_input, &gates);
 	if (status == 0 && s->baseline != NULL && !s->update)
@@ -232,6 +233,25 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	return status;
 }
 
+/* What the report would fail for, before anything is paid. */
+static int
+eval_check_settings(const struct eval_settings *s, struct error *err)
+{
+	int failed = 0;
+
+	for (size_t i = 0; failed == 0 && i < s->required_count; i++)
+		failed = eval_check_required(s, &s->required[i], NULL, NULL, err);
+	if (failed == 0 && s->baseline != NULL && !s->update)
+		failed = eval_baseline_check(s->baseline, err);
+	if (failed == 0 && s->schema != NULL) {
+		struct schema *schema = eval_schema_load(s->schema, err);
+
+		failed = schema != NULL ? 0 : -1;
+		schema_free(schema);
+	}
+	return failed;
+}
+
 static int
 eval_new(const struct eval_settings *s, const struct storage *storage, struct error *err)
 {
@@ -241,12 +261,8 @@ eval_new(const struct eval_settings *s, const struct storage *storage, struct er
 	char run_id[ID_SIZE] = "";
 	int failed = reads ? eval_results_read(&earlier, storage, s->reuse, err) : 0, status = 0, reported;
 
-	if (failed == 0 && s->schema != NULL) {
-		struct schema *schema = eval_schema_load(s->schema, err);
-
-		failed = schema != NULL ? 0 : -1;
-		schema_free(schema);
-	}
+	if (failed == 0)
+		failed = eval_check_settings(s, err);
 	if (failed == 0)
 		failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
 	if (failed == 0 && run_in_environment())

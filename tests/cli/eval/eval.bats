@@ -205,9 +205,18 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		run -2 --separate-stderr awf-eval -i in ./flow
 		same "$stderr" "awf-eval: $said"
 	done <<-'EOF'
-		one|in:2: has the id 2f9a7b0b, as line 1 has
+		one|in:2: is the same as line 1: give each an id, or try all inputs several times with --repeat
 		{"input":"x","expectd":1}|in:2: has the member "expectd", and is made of id, input, expected, cluster and metadata
 	EOF
+	printf '%s\n' '{"id":"a","input":1}' '{"id":"a","input":2}' >in
+	run -2 --separate-stderr awf-eval -i in ./flow
+	same "$stderr" 'awf-eval: in:2: has the id a, as line 1 has'
+	# A mistake in a file of objects is no text, which it may be elsewhere.
+	printf '%s\n' '{"id":"a","input":1,}' '{"id":"b","input":2}' >in
+	run -2 --separate-stderr awf-eval -i in ./flow
+	same "$stderr" 'awf-eval: in:1: begins as an object does, and is not JSON'
+	sed -i 2d in
+	run -0 awf-eval -i in ./flow
 	: >in
 	run -2 --separate-stderr awf-eval -i in ./flow
 	same "$stderr" 'awf-eval: in: has no inputs'
@@ -277,6 +286,22 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	# Nothing to compare with is no success.
 	run -1 awf-eval "${check[@]}" --variant renamed --baseline base.json ./flow
 	same "${lines[-1]}" 'does not hold: base.json: it has no variant with an input of this evaluation'
+	# What could not be reported on is not tried.
+	printf '%s\n' '#!/bin/sh' 'echo >>tried' >unused
+	chmod +x unused
+	echo '{}' >bad.json
+	while IFS='|' read -r option value said; do
+		run -2 --separate-stderr awf-eval -i in "$option" "$value" ./unused
+		same "$stderr" "awf-eval: $said"
+	done <<-'EOF'
+		--require|nothing>=1|--require: 'nothing' is neither a variant nor a check
+		--baseline|none.json|none.json: there is no such file: make it with --update
+		--baseline|bad.json|bad.json: is no baseline: make one with --update
+	EOF
+	[ ! -e tried ]
+	# A baseline that can be read only once is.
+	run -1 awf-eval "${check[@]}" --baseline <(cat before.json) ./flow
+	[[ ${lines[-1]} == *'it is worse' ]]
 	echo '{}' >base.json
 	run -2 --separate-stderr awf-eval --report --baseline base.json @
 	same "$stderr" 'awf-eval: base.json: is no baseline: make one with --update'

@@ -559,12 +559,27 @@ eval_verdict_run(const char *command, struct error *err)
 	return status == 0 || status == STATUS_WAITING ? status : -1;
 }
 
+char *
+eval_make_directory(const struct storage *storage, struct error *err)
+{
+	const char *run = environment_text("AWF_RUN_ID");
+	char *around = storage_run_directory(storage, run != NULL ? run : ""), *made = path_join(around, "awf-eval.XXXXXX");
+
+	if (mkdtemp(made) == NULL) {
+		error_errno(err, ERROR_SYSTEM, made, "unable to make");
+		free(made);
+		made = NULL;
+	}
+	free(around);
+	return made;
+}
+
 int
 eval_case_run(const struct eval_settings *s, struct error *err)
 {
 	struct trying t = { .s = s };
 	struct buffer line = BUFFER_INIT;
-	char *place = path_join(environment_text("TMPDIR") != NULL ? environment_text("TMPDIR") : "/tmp", "awf-eval.XXXXXX");
+	char *place = NULL;
 	int failed = file_read(STDIN_FILENO, &line, INPUT_LIMIT) == 0 ? 0 :
 	    error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 
@@ -577,8 +592,8 @@ eval_case_run(const struct eval_settings *s, struct error *err)
 		failed = storage_locate(&t.storage, err);
 	if (failed == 0 && s->schema != NULL && (t.schema = eval_schema_load(s->schema, err)) == NULL)
 		failed = -1;
-	if (failed == 0 && (t.directory = mkdtemp(place)) == NULL)
-		failed = error_errno(err, ERROR_SYSTEM, place, "unable to make");
+	if (failed == 0 && (t.directory = place = eval_make_directory(&t.storage, err)) == NULL)
+		failed = -1;
 	if (failed == 0)
 		failed = case_try_variants(&t, err);
 	if (t.directory != NULL)

@@ -11,10 +11,15 @@
 #include "base/error.h"
 #include "eval/settings.h"
 #include "schema/schema.h"
+#include "storage/storage.h"
 
 /* Reads a state line from stdin. STATUS_OK, STATUS_WAITING if a workflow or a check waits for somebody, or -1
  * with *err. */
 int eval_case_run(const struct eval_settings *s, struct error *err);
+
+/* Makes a directory for files with ids of child runs, in the directory of the run around, with which it goes if this
+ * process is killed. To be freed; NULL: *err. */
+char *eval_make_directory(const struct storage *storage, struct error *err);
 
 /* The schema of --schema; NULL with *err. */
 struct schema *eval_schema_load(const char *path, struct error *err);

@@ -11,7 +11,6 @@
 #include "base/id.h"
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/text.h"
 #include "eval/baseline.h"
 #include "eval/case.h"
 #include "eval/inputs.h"
@@ -91,18 +90,16 @@ eval_start_named(const struct eval_settings *s, const char *run_id, const struct
 
 /* The same inside of a run, which names its child runs itself. run_id: "" if none was started. */
 static int
-eval_start_child(const struct eval_settings *s, char run_id[ID_SIZE], const struct buffer *cases, struct error *err)
+eval_start_child(const struct eval_settings *s, const struct storage *storage, char run_id[ID_SIZE],
+    const struct buffer *cases, struct error *err)
 {
-	char *directory = path_join(environment_text("TMPDIR") != NULL ? environment_text("TMPDIR") : "/tmp", "awf-eval.XXXXXX");
+	char *directory = eval_make_directory(storage, err);
 	struct buffer id = BUFFER_INIT;
 	char *file, *named;
 	int status;
 
-	if (mkdtemp(directory) == NULL) {
-		error_errno(err, ERROR_SYSTEM, directory, "unable to make");
-		free(directory);
+	if (directory == NULL)
 		return -1;
-	}
 	file = path_join(directory, "id");
 	named = memory_format("--id-file=%s", file);
 	status = eval_start_run(s, named, cases, err);
@@ -266,7 +263,7 @@ eval_new(const struct eval_settings *s, const struct storage *storage, struct er
 	if (failed == 0)
 		failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
 	if (failed == 0 && run_in_environment())
-		status = eval_start_child(s, run_id, &cases, err);
+		status = eval_start_child(s, storage, run_id, &cases, err);
 	else if (failed == 0)
 		status = eval_start_named(s, id_new(run_id), &cases, err);
 	buffer_free(&cases);

@@ -324,6 +324,8 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	printf '%s\n' '#!/bin/sh' 'touch begun' 'while [ ! -e go ]; do sleep 0.1; done' 'cat' >flow
 	chmod +x flow
 	seq 3 >in
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
 	for signal in TERM HUP INT; do
 		rm -f go begun
 		env --default-signal=INT awf-eval -i in -j 1 ./flow >out 2>&1 3>&- &
@@ -340,6 +342,7 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		run -0 awf-eval --report @eval-flow
 		[[ $output == *' 3/3 '* ]]
 	done
+	same "$(ls tmp)" ''
 }
 
 @test "in a run, an evaluation is a child run, and is not made again when that is resumed" {

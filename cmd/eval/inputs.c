@@ -48,6 +48,16 @@ inputs_write_from(const struct eval_results *earlier, const char *id, long long 
 	writer_object_end(w);
 }
 
+/* An id is shown in lines, on terminals too. */
+static bool
+has_control(const struct buffer *id)
+{
+	for (size_t i = 0; i < id->len; i++)
+		if ((unsigned char)id->data[i] < 0x20 || id->data[i] == 0x7f)
+			return true;
+	return false;
+}
+
 /* Takes an input apart. */
 static int
 inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number, struct error *err)
@@ -89,14 +99,14 @@ inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number,
 	if (!named)
 		buffer_append(&id, digest_sha256(out.data, out.len, digest), ID_DIGITS);
 	other = map_get(&in->numbers, id.data, id.len);
-	if (id.len > ID_MOST || memchr(id.data, '\n', id.len) != NULL || other != NULL) {
+	if (id.len > ID_MOST || has_control(&id) || other != NULL) {
 		if (other != NULL && !named)
 			error_set(err, ERROR_INVALID_INPUT, place,
 			    "is the same as line %zu: give each an id, or try all inputs several times with --repeat", *other);
 		else if (other != NULL)
 			error_set(err, ERROR_INVALID_INPUT, place, "has the id %s, as line %zu has", id.data, *other);
 		else
-			error_set(err, ERROR_INVALID_INPUT, place, "has an id of more than %d bytes, or of several lines", ID_MOST);
+			error_set(err, ERROR_INVALID_INPUT, place, "has an id of more than %d bytes, or with control characters", ID_MOST);
 		buffer_free(&out);
 		buffer_free(&id);
 		return -1;

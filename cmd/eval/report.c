@@ -119,10 +119,16 @@ cells_draw(struct cells *t, struct buffer *out)
 	t->count = 0;
 }
 
-/* A line between tables. */
+/* A line between tables. An error may be any text: on a terminal it must not be a sequence that the terminal obeys, nor
+ * begin a line in the log of a CI job. */
 static void
-report_line(enum drawn as, struct buffer *out, const char *text)
+report_line(enum drawn as, struct buffer *out, const char *said)
 {
+	char *text = memory_text(said);
+
+	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++)
+		if (*at < 0x20 || *at == 0x7f)
+			*at = ' ';
 	if (as == DRAWN_HTML) {
 		buffer_text(out, "<p>");
 		html_escape(out, text);
@@ -133,6 +139,7 @@ report_line(enum drawn as, struct buffer *out, const char *text)
 	} else {
 		buffer_format(out, "%s\n", text);
 	}
+	free(text);
 }
 
 /* ---- figures ---- */

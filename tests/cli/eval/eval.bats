@@ -206,6 +206,8 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		same "$stderr" "awf-eval: $said"
 	done <<-'EOF'
 		one|in:2: is the same as line 1: give each an id, or try all inputs several times with --repeat
+		{"id":"a\u001b[31m","input":1}|in:2: has an id of more than 200 bytes, or with control characters
+		{"id":"a\u0000b","input":1}|in:2: has an id of more than 200 bytes, or with control characters
 		{"input":"x","expectd":1}|in:2: has the member "expectd", and is made of id, input, expected, cluster and metadata
 	EOF
 	printf '%s\n' '{"id":"a","input":1}' '{"id":"a","input":2}' >in
@@ -360,6 +362,31 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	[[ $output == *'flow '*' 1/1 '* ]]
 	same "$(wc -l <made)" 1
 	same "$(ls tmp)" ''
+}
+
+@test "ids, reasons and errors of any text: each form stays whole, and no terminal or CI job obeys them" {
+	printf '%s\n' '#!/bin/sh' 'read -r word' 'printf "boo\\033[31m\\r::error::pwned" >&2' '[ "$word" != fail ]' >flow
+	chmod +x flow
+	printf '%s\n' '{"id":"a,\"b\"|<i>c</i> ::error::d %0A ]]> \uffff\ufffe","input":"x"}' '{"id":"e","input":"fail"}' >in
+	cat >why <<-'EOF'
+		{"pass":false,"why":"<b>no</b> \uffff, \u0001 \"q\"\n::error::no %0A"}
+	EOF
+	run -2 awf-eval -i in --check 'no=cat why' ./flow
+	id=$(basename "$(readlink "$AWF_STORAGE/latest")" .jsonl)
+	for form in table md csv junit tap github html; do
+		awf-eval --report -o "$form" "$id" >"report.$form" || same "$?" 2
+	done
+	python3 -c 'import sys, xml.etree.ElementTree as t
+cases = t.parse("report.junit").getroot().findall(".//testcase")
+assert [c.get("name")[:3] for c in cases] == ["a,\"", "e"] and "<b>no</b>" in cases[0][0].get("message"), cases
+import csv
+rows = list(csv.reader(open("report.csv", newline="")))
+assert len(rows) == 3 and len({len(r) for r in rows}) == 1 and rows[1][1].startswith("a,\"b\"|<i>c</i>"), rows'
+	for form in table md html github; do
+		same "$form: $(grep -c "$(printf '[\001\r\033]')" "report.$form")" "$form: 0"
+	done
+	same "$(grep -c '^::' report.github) $(grep -c '^::warning title=\|^::error title=' report.github)" '2 2'
+	same "$(grep -c '<[ib]>' report.html)" 0
 }
 
 @test "the example: six mails, and the job for CI" {

@@ -236,6 +236,9 @@ eval_check_settings(const struct eval_settings *s, struct error *err)
 {
 	int failed = 0;
 
+	if (s->name != NULL && eval_settings_variant(s, s->name) != -1)
+		return error_set(err, ERROR_USAGE, "--name",
+		    "%s is the name of a variant, whose runs @%s would find instead of the evaluation", s->name, s->name);
 	for (size_t i = 0; failed == 0 && i < s->required_count; i++)
 		failed = eval_check_required(s, &s->required[i], NULL, NULL, err);
 	if (failed == 0 && s->baseline != NULL && !s->update)

@@ -297,6 +297,7 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		same "$stderr" "awf-eval: $said"
 	done <<-'EOF'
 		--require|nothing>=1|--require: 'nothing' is neither a variant nor a check
+		--name|unused|--name: unused is the name of a variant, whose runs @unused would find instead of the evaluation
 		--baseline|none.json|none.json: there is no such file: make it with --update
 		--baseline|bad.json|bad.json: is no baseline: make one with --update
 	EOF
@@ -387,6 +388,10 @@ assert len(rows) == 3 and len({len(r) for r in rows}) == 1 and rows[1][1].starts
 	done
 	same "$(grep -c '^::' report.github) $(grep -c '^::warning title=\|^::error title=' report.github)" '2 2'
 	same "$(grep -c '<[ib]>' report.html)" 0
+	# A baseline is a file that somebody proposes.
+	echo '{"awf-eval":1,"variants":{"flow":{"e":{"pass":[1,1]},"a\u001b[31m":{"pass":[1,1]}}}}' >base.json
+	run -0 awf-eval -i in --check-failures --check ok=true --baseline base.json ./flow
+	[[ $output == *'  in the baseline alone: a [31m' ]]
 }
 
 @test "the example: six mails, and the job for CI" {

@@ -440,7 +440,7 @@ report_table(const struct eval_results *r, enum drawn as, const struct eval_gate
 	report_errors(r, as, out);
 	if (missing > 0) {
 		head = memory_format("%lld of %lld trials have not ended: %s%.8s", (long long)missing,
-		    (long long)(r->count * r->settings.variant_count * (size_t)r->settings.repetitions),
+		    (long long)r->count * (long long)r->settings.variant_count * r->settings.repetitions,
 		    r->alive ? "the evaluation is still running: awf-tail -f " : "awf-run --resume ", r->run_id);
 		report_line(as, out, head);
 		free(head);

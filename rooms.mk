@@ -25,7 +25,7 @@ PUBLIC = \
 	transcript/form transcript/layout transcript/line transcript/reader transcript/redaction \
 	transcript/sync_mode transcript/transcript transcript/verify_lines transcript/vocabulary \
 	proc/api_keys proc/descendants proc/environment proc/interrupts proc/libexec proc/message \
-	proc/last_words proc/model_token proc/peer proc/process proc/subprocess proc/wait \
+	proc/last_words proc/model_token proc/passing proc/peer proc/process proc/subprocess proc/wait \
 	isolate/isolate isolate/loopback isolate/sandbox \
 	storage/call_marks storage/origin storage/queue storage/redactor storage/resumes storage/run storage/run_lock storage/storage \
 	storage/traceparent \

@@ -1,8 +1,11 @@
 #include "eval/baseline.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "io/file.h"
@@ -88,6 +91,7 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	const double alarms = ALARMS / (double)variants;
 	struct rate_comparison c;
 	struct rate was, is;
+	char p[RATE_CHANCE_SIZE];
 	double chance;
 	bool fell, lost;
 
@@ -111,9 +115,9 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	}
 	fell = chance <= alarms && c.fall > margin;
 	*worse |= fell || lost;
-	buffer_format(said, "%s: %lld/%lld in the baseline, %lld/%lld now: better %zu, worse %zu, equal %zu, p = %.3f: %s\n",
+	buffer_format(said, "%s: %lld/%lld in the baseline, %lld/%lld now: better %zu, worse %zu, equal %zu, %s: %s\n",
 	    b->name, (long long)was.passed, (long long)was.count, (long long)is.passed, (long long)is.count, c.better, c.worse,
-	    c.equal, chance, fell ? "worse" : chance <= alarms ? "worse, within the margin" :
+	    c.equal, rate_chance_text(chance, p), fell ? "worse" : chance <= alarms ? "worse, within the margin" :
 	    c.p <= 2 * alarms && c.fall < 0 ? "better" : "not told apart");
 	baseline_say_ids(said, "  passed always, and fail always now:", b->lost, b->lost_count);
 	baseline_say_ids(said, "  not in the baseline:", b->only_here, b->only_here_count);
@@ -121,17 +125,51 @@ baseline_compare_variant(const struct eval_results *r, const char *path, double 
 	return 0;
 }
 
+/* The document; NULL: *err. */
+static json_t *
+baseline_load(const char *path, struct error *err)
+{
+	json_t *document;
+
+	if (access(path, F_OK) != 0 && errno == ENOENT) {
+		error_set(err, ERROR_DEFINITION, path, "there is no such file: make it with --update");
+		return NULL;
+	}
+	document = value_load(path, ERROR_DEFINITION, err);
+	if (document != NULL && (!json_is_object(json_object_get(document, "variants")) ||
+	    json_integer_value(json_object_get(document, "awf-eval")) != 1)) {
+		error_set(err, ERROR_DEFINITION, path, "is no baseline: make one with --update");
+		json_decref(document);
+		document = NULL;
+	}
+	return document;
+}
+
 int
-eval_baseline_compare(const struct eval_results *r, const char *path, double margin, bool *worse,
+eval_baseline_check(const char *path, struct error *err)
+{
+	struct stat file;
+	json_t *document;
+
+	/* A pipe, such as <(git show main:eval.json), can be read only once. */
+	if (stat(path, &file) == 0 && !S_ISREG(file.st_mode))
+		return 0;
+	document = baseline_load(path, err);
+	json_decref(document);
+	return document != NULL ? 0 : -1;
+}
+
+int
+eval_baseline_compare(const struct eval_results *r, const char *path, double margin, const char **fault,
     struct buffer *said, struct error *err)
 {
-	json_t *document = value_load(path, ERROR_DEFINITION, err), *variants, *inputs;
+	json_t *document = baseline_load(path, err), *variants, *inputs;
 	const char *name;
+	size_t compared = 0;
+	bool worse = false;
 	int failed = document != NULL ? 0 : -1;
 
 	variants = json_object_get(document, "variants");
-	if (failed == 0 && (!json_is_object(variants) || json_integer_value(json_object_get(document, "awf-eval")) != 1))
-		failed = error_set(err, ERROR_DEFINITION, path, "is no baseline: make one with --update");
 	for (size_t i = 0; failed == 0 && i < r->settings.variant_count; i++)
 		if (json_object_get(variants, r->settings.variants[i].name) == NULL)
 			buffer_format(said, "%s: is not in the baseline\n", r->settings.variants[i].name);
@@ -139,13 +177,15 @@ eval_baseline_compare(const struct eval_results *r, const char *path, double mar
 		struct baseline_variant b = { .name = name, .inputs = inputs };
 
 		if (failed == 0)
-			failed = baseline_compare_variant(r, path, margin, json_object_size(variants), &b, worse, said, err);
+			failed = baseline_compare_variant(r, path, margin, json_object_size(variants), &b, &worse, said, err);
+		compared += b.count;
 		free(b.pairs);
 		free(b.ids);
 		free(b.lost);
 		free(b.only_here);
 		free(b.only_there);
 	}
+	*fault = worse ? "it is worse" : compared == 0 ? "it has no variant with an input of this evaluation" : NULL;
 	json_decref(document);
 	return failed;
 }

@@ -22,9 +22,12 @@
 #include "base/error.h"
 #include "eval/results.h"
 
-/* Compares with the file; appends a line for each finding to said. *worse: the evaluation is. -1: *err. */
-int eval_baseline_compare(const struct eval_results *r, const char *path, double margin, bool *worse,
+/* Compares with the file; appends a line for each finding to said. *fault: why the evaluation does not hold: it is
+ * worse, or nothing could be compared; NULL. -1: *err. */
+int eval_baseline_compare(const struct eval_results *r, const char *path, double margin, const char **fault,
     struct buffer *said, struct error *err);
+/* Whether the file is a baseline, if it is one that can be read again: 0; -1: *err. */
+int eval_baseline_check(const char *path, struct error *err);
 /* Writes the file anew. */
 int eval_baseline_write(const struct eval_results *r, const char *path, struct error *err);
 

@@ -264,6 +264,17 @@ case_add_verdict(struct tried *v, const char *name, enum eval_outcome outcome, s
 		v->outcome = outcome;
 }
 
+/* What eval_verdict_run() has said, of a message that the programs around it have each put their name before. */
+static const char *
+case_check_error(const char *message)
+{
+	static const char before[] = "awf-eval: ";
+
+	for (const char *at = message; (at = strstr(at, before)) != NULL;)
+		message = at += sizeof before - 1;
+	return message;
+}
+
 /* Runs a check as a group of the evaluation: so what it asks a model is recorded, and not asked again; and a step
  * in it that fails is no answer of the check. */
 static int
@@ -279,7 +290,7 @@ case_run_check(struct trying *t, struct tried *v, const struct eval_check *check
 	if (failed == 0 && p.exit_code == STATUS_WAITING) {
 		t->waits = true;
 	} else if (failed == 0 && p.exit_code != 0) {
-		case_add_verdict(v, check->name, EVAL_ERROR, SPAN_NONE, p.error.message);
+		case_add_verdict(v, check->name, EVAL_ERROR, SPAN_NONE, case_check_error(p.error.message));
 	} else if (failed == 0) {
 		struct span said = span_trim(span_of(buffer_string(&p.output), p.output.len));
 		char *why = span_text(span_member(said, "why"));
@@ -426,21 +437,65 @@ eval_schema_load(const char *path, struct error *err)
 
 /* ---- what a check says ---- */
 
-/* Prints the verdict: {"pass", "score", "why"}. passed: what the exit status of the command says. */
-static void
-verdict_print(const struct buffer *output, bool passed)
+/* A verdict that cannot be one is an error, lest a judge that answers in its own way passes everything. Only text may be
+ * anything, as programs print what they have found. NULL, or what is wrong with it. */
+static const char *
+verdict_fault(struct span said, struct span pass, struct span score)
+{
+	const struct span number = span_type(said) == 'n' ? said : score;
+
+	switch (span_type(said)) {
+	case 'o':
+		/* An approval, or another filter, passes on what the check reads. */
+		if (span_member(said, "variant").at != NULL && span_member(said, "result").at != NULL)
+			return NULL;
+		if (pass.at == NULL && score.at == NULL)
+			return "an object with neither pass nor score";
+		if (pass.at != NULL && span_type(pass) != 't' && span_type(pass) != 'f')
+			return "a pass that is neither true nor false";
+		break;
+	case 'a':
+		return "an array";
+	case '0':
+		return "null";
+	case 's':
+		if (said.at[1] == '{')
+			return "an object that is not JSON";
+		break;
+	default:
+		break;
+	}
+	if (number.at != NULL && (span_type(number) != 'n' || strtod(number.at, NULL) < 0 || strtod(number.at, NULL) > 1))
+		return "a score that is no number from 0 to 1";
+	return NULL;
+}
+
+/* Prints the verdict: {"pass", "score", "why"}. passed: what the exit status of the command says. -1: *err. */
+static int
+verdict_print(const struct buffer *output, bool passed, struct error *err)
 {
 	struct buffer value = BUFFER_INIT, why = BUFFER_INIT, line = BUFFER_INIT;
-	struct span said, score = SPAN_NONE, pass;
+	struct span said, score, pass;
+	const char *fault;
 	struct writer w;
 
 	case_value_of(output, &value);
 	said = span_of(buffer_string(&value), value.len);
 	pass = span_member(said, "pass");
+	score = span_member(said, "score");
+	fault = passed ? verdict_fault(said, pass, score) : NULL;
+	if (fault != NULL) {
+		buffer_free(&value);
+		return error_set(err, ERROR_EXIT_STATUS, NULL,
+		    "printed %s, which is no verdict; if the exit status is to decide, discard the output (>/dev/null)", fault);
+	}
 	switch (span_type(said)) {
 	case 'o':
-		score = span_member(said, "score");
 		span_plain(span_member(said, "why"), &why);
+		if (span_type(pass) == 't' || span_type(pass) == 'f')
+			passed &= span_true(pass);
+		else if (span_type(score) == 'n')
+			passed &= strtod(score.at, NULL) >= 0.5;
 		break;
 	case 'n':
 		score = said;
@@ -450,14 +505,15 @@ verdict_print(const struct buffer *output, bool passed)
 		passed = false;
 		break;
 	case 's':
-		if (!passed)
+		/* Python's word. */
+		if (span_is(said, "False"))
+			passed = false;
+		else if (!passed)
 			span_decode(said, &why);
 		break;
 	default:
 		break;
 	}
-	if (span_type(pass) == 't' || span_type(pass) == 'f')
-		passed &= span_true(pass);
 	writer_begin(&w, &line);
 	writer_object(&w);
 	writer_member_bool(&w, "pass", passed);
@@ -471,6 +527,7 @@ verdict_print(const struct buffer *output, bool passed)
 	buffer_free(&value);
 	buffer_free(&why);
 	buffer_free(&line);
+	return 0;
 }
 
 int
@@ -493,13 +550,28 @@ eval_verdict_run(const char *command, struct error *err)
 	p.input_len = item.len;
 	status = subprocesses_run(&p, 1, NULL, err) == 0 ? p.exit_code : -1;
 	if (status == 0 || status == 1)
-		verdict_print(&p.output, status == 0);
+		status = verdict_print(&p.output, status == 0, err);
 	else if (status != -1)
 		error_set(err, ERROR_EXIT_STATUS, NULL, "%s", p.error.message);
 	subprocess_free(&p);
 	buffer_free(&line);
 	buffer_free(&item);
-	return status == 0 || status == 1 ? 0 : status == STATUS_WAITING ? STATUS_WAITING : -1;
+	return status == 0 || status == STATUS_WAITING ? status : -1;
+}
+
+char *
+eval_make_directory(const struct storage *storage, struct error *err)
+{
+	const char *run = environment_text("AWF_RUN_ID");
+	char *around = storage_run_directory(storage, run != NULL ? run : ""), *made = path_join(around, "awf-eval.XXXXXX");
+
+	if (mkdtemp(made) == NULL) {
+		error_errno(err, ERROR_SYSTEM, made, "unable to make");
+		free(made);
+		made = NULL;
+	}
+	free(around);
+	return made;
 }
 
 int
@@ -507,7 +579,7 @@ eval_case_run(const struct eval_settings *s, struct error *err)
 {
 	struct trying t = { .s = s };
 	struct buffer line = BUFFER_INIT;
-	char *place = path_join(environment_text("TMPDIR") != NULL ? environment_text("TMPDIR") : "/tmp", "awf-eval.XXXXXX");
+	char *place = NULL;
 	int failed = file_read(STDIN_FILENO, &line, INPUT_LIMIT) == 0 ? 0 :
 	    error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 
@@ -520,8 +592,8 @@ eval_case_run(const struct eval_settings *s, struct error *err)
 		failed = storage_locate(&t.storage, err);
 	if (failed == 0 && s->schema != NULL && (t.schema = eval_schema_load(s->schema, err)) == NULL)
 		failed = -1;
-	if (failed == 0 && (t.directory = mkdtemp(place)) == NULL)
-		failed = error_errno(err, ERROR_SYSTEM, place, "unable to make");
+	if (failed == 0 && (t.directory = place = eval_make_directory(&t.storage, err)) == NULL)
+		failed = -1;
 	if (failed == 0)
 		failed = case_try_variants(&t, err);
 	if (t.directory != NULL)

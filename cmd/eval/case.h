@@ -11,17 +11,23 @@
 #include "base/error.h"
 #include "eval/settings.h"
 #include "schema/schema.h"
+#include "storage/storage.h"
 
 /* Reads a state line from stdin. STATUS_OK, STATUS_WAITING if a workflow or a check waits for somebody, or -1
  * with *err. */
 int eval_case_run(const struct eval_settings *s, struct error *err);
 
+/* Makes a directory for files with ids of child runs, in the directory of the run around, with which it goes if this
+ * process is killed. To be freed; NULL: *err. */
+char *eval_make_directory(const struct storage *storage, struct error *err);
+
 /* The schema of --schema; NULL with *err. */
 struct schema *eval_schema_load(const char *path, struct error *err);
 
 /* Runs the command of a check with the data of the state line on stdin, and prints what it says, as
- * {"pass", "score", "why"}: it passes if it ends with 0 and prints neither false, nor a number below 0.5, nor an object
- * whose pass is false; with 1 it fails. STATUS_OK; STATUS_WAITING; or -1 with *err: it has said nothing. */
+ * {"pass", "score", "why"}: it passes if it ends with 0 and prints neither false, nor a score below 0.5, nor an object
+ * whose pass is false; with 1 it fails. STATUS_OK; STATUS_WAITING; or -1 with *err: it has said nothing, or what is no
+ * verdict. */
 #define EVAL_VERDICT_WORD "--verdict"
 int eval_verdict_run(const char *command, struct error *err);
 

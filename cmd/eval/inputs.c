@@ -26,6 +26,8 @@ struct input_lines {
 	char **ids;
 	size_t count;
 	struct map numbers;      /* id → number of its line */
+	bool has_objects;        /* lines that were taken apart */
+	int64_t broken;          /* the first line that begins like an object, and is not JSON; 0: none */
 };
 
 /* The runs of an earlier evaluation in which this input was tried for the kth time. */
@@ -46,6 +48,16 @@ inputs_write_from(const struct eval_results *earlier, const char *id, long long 
 	writer_object_end(w);
 }
 
+/* An id is shown in lines, on terminals too. */
+static bool
+has_control(const struct buffer *id)
+{
+	for (size_t i = 0; i < id->len; i++)
+		if ((unsigned char)id->data[i] < 0x20 || id->data[i] == 0x7f)
+			return true;
+	return false;
+}
+
 /* Takes an input apart. */
 static int
 inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number, struct error *err)
@@ -55,7 +67,7 @@ inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number,
 	char place[300], digest[DIGEST_SIZE];
 	const size_t *other;
 	struct writer w;
-	bool taken_apart;
+	bool taken_apart, named;
 	size_t bad;
 
 	snprintf(place, sizeof place, "%.200s:%lld", in->path, (long long)number);
@@ -64,7 +76,10 @@ inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number,
 	taken_apart = object.len > 0 && *object.at == '{' && scan_check(object.at, object.len, &bad) == NULL;
 	if (taken_apart)
 		span_members(object, members, MEMBERS, values);
+	else if (in->broken == 0 && object.len > 0 && *object.at == '{')
+		in->broken = number;
 	taken_apart &= values[INPUT].at != NULL;
+	in->has_objects |= taken_apart;
 	for (struct span_walk member = span_walk(object); taken_apart && span_next(&member);)
 		if (span_one_of(member.key, members) == NULL)
 			return error_set(err, ERROR_INVALID_INPUT, place,
@@ -80,14 +95,18 @@ inputs_add(struct input_lines *in, const char *line, size_t len, int64_t number,
 		writer_bytes(&w, line, len);
 	for (int i = EXPECTED; taken_apart && i < MEMBERS; i++)
 		writer_member_span(&w, members[i], values[i]);
-	if (id.len == 0)
+	named = id.len > 0;
+	if (!named)
 		buffer_append(&id, digest_sha256(out.data, out.len, digest), ID_DIGITS);
 	other = map_get(&in->numbers, id.data, id.len);
-	if (id.len > ID_MOST || memchr(id.data, '\n', id.len) != NULL || other != NULL) {
-		if (other != NULL)
+	if (id.len > ID_MOST || has_control(&id) || other != NULL) {
+		if (other != NULL && !named)
+			error_set(err, ERROR_INVALID_INPUT, place,
+			    "is the same as line %zu: give each an id, or try all inputs several times with --repeat", *other);
+		else if (other != NULL)
 			error_set(err, ERROR_INVALID_INPUT, place, "has the id %s, as line %zu has", id.data, *other);
 		else
-			error_set(err, ERROR_INVALID_INPUT, place, "has an id of more than %d bytes, or of several lines", ID_MOST);
+			error_set(err, ERROR_INVALID_INPUT, place, "has an id of more than %d bytes, or with control characters", ID_MOST);
 		buffer_free(&out);
 		buffer_free(&id);
 		return -1;
@@ -123,6 +142,13 @@ eval_inputs_read(const char *path, long long repetitions, const struct eval_resu
 		file_close(&fd);
 	if (failed == 0 && got == -1)
 		failed = -1;
+	/* Among objects such a line is one with a mistake; alone it may be a text. */
+	if (failed == 0 && in.has_objects && in.broken > 0) {
+		char place[300];
+
+		snprintf(place, sizeof place, "%.200s:%lld", in.path, (long long)in.broken);
+		failed = error_set(err, ERROR_INVALID_INPUT, place, "begins as an object does, and is not JSON");
+	}
 	if (failed == 0 && in.count == 0)
 		failed = error_set(err, ERROR_INVALID_INPUT, in.path, "has no inputs");
 	for (long long k = 1; failed == 0 && k <= repetitions; k++)

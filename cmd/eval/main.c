@@ -3,10 +3,9 @@
  * run; awf-eval starts awf-run, whose workflow is awf-eval --cases, a step with a call for each case
  * (awf-eval --case, eval/case.h). The report is made from the run's record.
  */
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/wait.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -18,8 +17,13 @@
 #include "eval/report.h"
 #include "eval/results.h"
 #include "eval/settings.h"
+#include "io/file.h"
+#include "io/path.h"
+#include "proc/passing.h"
 #include "proc/process.h"
 #include "program.h"
+#include "storage/run.h"
+#include "storage/storage.h"
 
 #define PROGRAM "awf-eval"
 #define STATUS_HELD 0
@@ -27,12 +31,6 @@
 #define STATUS_TROUBLE 2     /* something could not be evaluated */
 
 /* ---- the run ---- */
-
-static void
-eval_pass_signal(int number)
-{
-	(void)number; /* awf-run gets it from the terminal, and says how the run ended */
-}
 
 static char *
 eval_run_name(const struct eval_settings *s)
@@ -44,18 +42,20 @@ eval_run_name(const struct eval_settings *s)
 	return name;
 }
 
-/* Starts the run and waits for its end. Returns its exit status; -1: *err. */
+/* Starts the run and waits for its end, with the option that names it. Signals that end this program end the run: awf-run
+ * says how it ended, and the report says what is left. Returns its exit status; -1: *err. */
 static int
-eval_start_run(const struct eval_settings *s, const char *run_id, const struct buffer *cases, struct error *err)
+eval_start_run(const struct eval_settings *s, const char *named, const struct buffer *cases, struct error *err)
 {
 	char **inner = eval_settings_words(s, EVAL_CASES_WORD), **words = NULL;
 	struct process_spec spec = { .in = PROCESS_INPUT, .out = PROCESS_NULL, .err = PROCESS_INHERIT,
 		.input = buffer_string(cases), .input_len = cases->len };
 	struct process process;
+	sigset_t passed, before;
 	int status = 0;
 
 	list_add(&words, "awf-run");
-	list_take(&words, memory_format("--id=%s", run_id));
+	list_add(&words, named);
 	list_take(&words, s->name != NULL ? memory_format("--name=%s", s->name) : eval_run_name(s));
 	if (s->max_cost != NULL)
 		list_take(&words, memory_format("--max-cost=%s", s->max_cost));
@@ -63,19 +63,56 @@ eval_start_run(const struct eval_settings *s, const char *run_id, const struct b
 	for (char **word = inner; *word != NULL; word++)
 		list_add(&words, *word);
 	spec.argv = words;
-	if (process_start(&process, &spec, NULL, err) != 0) {
+	sigemptyset(&passed);
+	passing_add(&passed);
+	sigprocmask(SIG_BLOCK, &passed, &before);
+	if (process_start(&process, &spec, NULL, err) != 0)
 		status = -1;
-	} else {
-		struct sigaction passed = { .sa_handler = eval_pass_signal };
-
-		sigaction(SIGINT, &passed, NULL);
-		sigaction(SIGQUIT, &passed, NULL);
-		while (waitpid(process.pid, &status, 0) == -1 && errno == EINTR)
-			continue;
+	else if (passing_wait(process.pid, process.pid, &status) == -1)
+		status = error_errno(err, ERROR_SYSTEM, *words, "unable to wait");
+	else
 		status = process_exit_code(status);
-	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
 	list_free(inner);
 	list_free(words);
+	return status;
+}
+
+static int
+eval_start_named(const struct eval_settings *s, const char *run_id, const struct buffer *cases, struct error *err)
+{
+	char *named = memory_format("--id=%s", run_id);
+	int status = eval_start_run(s, named, cases, err);
+
+	free(named);
+	return status;
+}
+
+/* The same inside of a run, which names its child runs itself. run_id: "" if none was started. */
+static int
+eval_start_child(const struct eval_settings *s, const struct storage *storage, char run_id[ID_SIZE],
+    const struct buffer *cases, struct error *err)
+{
+	char *directory = eval_make_directory(storage, err);
+	struct buffer id = BUFFER_INIT;
+	char *file, *named;
+	int status;
+
+	if (directory == NULL)
+		return -1;
+	file = path_join(directory, "id");
+	named = memory_format("--id-file=%s", file);
+	status = eval_start_run(s, named, cases, err);
+	if (file_load(file, ID_SIZE + 1, &id, NULL) == 0 && id.len >= ID_SIZE - 1) {
+		memcpy(run_id, id.data, ID_SIZE - 1);
+		run_id[ID_SIZE - 1] = '\0';
+	}
+	unlink(file);
+	rmdir(directory);
+	free(named);
+	free(file);
+	free(directory);
+	buffer_free(&id);
 	return status;
 }
 
@@ -87,7 +124,7 @@ eval_exec_cases(const struct eval_settings *s, struct error *err)
 
 	list_add(&words, "awf-step");
 	list_take(&words, memory_format("--jobs=%lld", s->jobs));
-	list_add(&words, "--raw");
+	list_add(&words, "--quiet"); /* the record has what is needed; a resume would print it */
 	list_add(&words, "--input=json");
 	list_add(&words, "--each");
 	list_add(&words, EVAL_STEP);
@@ -114,24 +151,25 @@ eval_require(const struct eval_results *r, const char *name, size_t variant, int
 		    (long long)rate.passed, (long long)rate.count);
 }
 
-/* A name is that of a variant, of a check in all variants, or VARIANT/CHECK. */
+/* A name is that of a variant, of a check in all variants, or VARIANT/CHECK. gates NULL: is there such a thing? */
 static int
-eval_check_required(const struct eval_results *r, const struct eval_required *required, struct eval_gates *gates,
-    struct error *err)
+eval_check_required(const struct eval_settings *s, const struct eval_required *required, const struct eval_results *r,
+    struct eval_gates *gates, struct error *err)
 {
-	const struct eval_settings *s = &r->settings;
 	bool found = false;
 
 	for (size_t v = 0; v < s->variant_count; v++) {
 		if (strcmp(required->name, s->variants[v].name) == 0 || strcmp(required->name, "pass") == 0) {
-			eval_require(r, required->name, v, -1, required->rate, gates);
+			if (gates != NULL)
+				eval_require(r, required->name, v, -1, required->rate, gates);
 			found = true;
 		}
 		for (size_t c = 0; c < s->check_count; c++) {
 			char *both = memory_format("%s/%s", s->variants[v].name, s->checks[c].name);
 
 			if (strcmp(required->name, s->checks[c].name) == 0 || strcmp(required->name, both) == 0) {
-				eval_require(r, required->name, v, (int)c, required->rate, gates);
+				if (gates != NULL)
+					eval_require(r, required->name, v, (int)c, required->rate, gates);
 				found = true;
 			}
 			free(both);
@@ -160,17 +198,17 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	struct eval_gates gates = { BUFFER_INIT, BUFFER_INIT };
 	struct buffer out = BUFFER_INIT;
 	struct eval_results r;
-	bool worse = false;
+	const char *fault = NULL;
 	int status = eval_results_read(&r, storage, run, err);
 
 	for (size_t i = 0; status == 0 && i < s->required_count; i++)
-		status = eval_check_required(&r, &s->required[i], &gates, err);
+		status = eval_check_required(&r.settings, &s->required[i], &r, &gates, err);
 	if (status == 0 && s->per_input >= 0)
 		eval_check_inputs(&r, s->per_input, &gates);
 	if (status == 0 && s->baseline != NULL && !s->update)
-		status = eval_baseline_compare(&r, s->baseline, s->margin, &worse, &gates.told, err);
-	if (worse && s->baseline != NULL)
-		buffer_format(&gates.failed, "%s: it is worse\n", s->baseline);
+		status = eval_baseline_compare(&r, s->baseline, s->margin, &fault, &gates.told, err);
+	if (status == 0 && fault != NULL)
+		buffer_format(&gates.failed, "%s: %s\n", s->baseline, fault);
 	if (status == 0) {
 		eval_report(&r, s->form, &gates, &out);
 		fwrite(buffer_string(&out), 1, out.len, stdout);
@@ -192,30 +230,50 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 	return status;
 }
 
+/* What the report would fail for, before anything is paid. */
 static int
-eval_new(const struct eval_settings *s, const struct storage *storage, struct error *err)
+eval_check_settings(const struct eval_settings *s, struct error *err)
 {
-	struct buffer cases = BUFFER_INIT;
-	struct eval_results earlier;
-	const bool reads = s->reuse != NULL && *s->reuse != '\0';
-	char run_id[ID_SIZE];
-	int failed = reads ? eval_results_read(&earlier, storage, s->reuse, err) : 0, status = 0, reported;
+	int failed = 0;
 
+	if (s->name != NULL && eval_settings_variant(s, s->name) != -1)
+		return error_set(err, ERROR_USAGE, "--name",
+		    "%s is the name of a variant, whose runs @%s would find instead of the evaluation", s->name, s->name);
+	for (size_t i = 0; failed == 0 && i < s->required_count; i++)
+		failed = eval_check_required(s, &s->required[i], NULL, NULL, err);
+	if (failed == 0 && s->baseline != NULL && !s->update)
+		failed = eval_baseline_check(s->baseline, err);
 	if (failed == 0 && s->schema != NULL) {
 		struct schema *schema = eval_schema_load(s->schema, err);
 
 		failed = schema != NULL ? 0 : -1;
 		schema_free(schema);
 	}
+	return failed;
+}
+
+static int
+eval_new(const struct eval_settings *s, const struct storage *storage, struct error *err)
+{
+	struct buffer cases = BUFFER_INIT;
+	struct eval_results earlier;
+	const bool reads = s->reuse != NULL && *s->reuse != '\0';
+	char run_id[ID_SIZE] = "";
+	int failed = reads ? eval_results_read(&earlier, storage, s->reuse, err) : 0, status = 0, reported;
+
+	if (failed == 0)
+		failed = eval_check_settings(s, err);
 	if (failed == 0)
 		failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
-	if (failed == 0)
-		status = eval_start_run(s, id_new(run_id), &cases, err);
+	if (failed == 0 && run_in_environment())
+		status = eval_start_child(s, storage, run_id, &cases, err);
+	else if (failed == 0)
+		status = eval_start_named(s, id_new(run_id), &cases, err);
 	buffer_free(&cases);
 	if (reads)
 		eval_results_free(&earlier);
-	/* 125: the run was not started, and awf-run has said why. */
-	if (failed != 0 || status == -1 || status == 125)
+	/* 125, or no id: the run was not started, and awf-run has said why. */
+	if (failed != 0 || status == -1 || status == 125 || *run_id == '\0')
 		return failed != 0 || status == -1 ? -1 : STATUS_TROUBLE;
 	reported = eval_report_run(s, storage, run_id, err);
 	return reported != -1 && status == STATUS_WAITING ? STATUS_WAITING : reported;

@@ -2,6 +2,7 @@
  * distribution is an array. */
 #include "eval/rates.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/invariant.h"
@@ -287,4 +288,13 @@ rate_lost_chance(const struct rate_pair *pairs, size_t count)
 		sum += chances[n];
 	free(chances);
 	return lost == 0 || sum > 1 ? 1 : sum;
+}
+
+const char *
+rate_chance_text(double p, char text[RATE_CHANCE_SIZE])
+{
+	if (p < 0.001)
+		return "p < 0.001";
+	snprintf(text, RATE_CHANCE_SIZE, "p = %.3f", p);
+	return text;
 }

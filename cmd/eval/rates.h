@@ -40,6 +40,9 @@ void rate_compare(const struct rate_pair *pairs, size_t count, struct rate_compa
  * in a and b together (the exact conditional test for 2x2 tables in strata, which Cochran, Mantel and Haenszel
  * approximate): it asks about these inputs, where rate_compare() asks about inputs like them. */
 double rate_fallen_chance(const struct rate_pair *pairs, size_t count);
+/* "p = 0.042", or "p < 0.001". */
+#define RATE_CHANCE_SIZE 16
+const char *rate_chance_text(double p, char text[RATE_CHANCE_SIZE]);
 
 /* Whether all results of an input passed before (a), and none now (b). */
 bool rate_is_lost(const struct rate_pair *pair);

@@ -119,10 +119,16 @@ cells_draw(struct cells *t, struct buffer *out)
 	t->count = 0;
 }
 
-/* A line between tables. */
+/* A line between tables. An error may be any text: on a terminal it must not be a sequence that the terminal obeys, nor
+ * begin a line in the log of a CI job. */
 static void
-report_line(enum drawn as, struct buffer *out, const char *text)
+report_line(enum drawn as, struct buffer *out, const char *said)
 {
+	char *text = memory_text(said);
+
+	for (unsigned char *at = (unsigned char *)text; *at != '\0'; at++)
+		if (*at < 0x20 || *at == 0x7f)
+			*at = ' ';
 	if (as == DRAWN_HTML) {
 		buffer_text(out, "<p>");
 		html_escape(out, text);
@@ -133,6 +139,7 @@ report_line(enum drawn as, struct buffer *out, const char *text)
 	} else {
 		buffer_format(out, "%s\n", text);
 	}
+	free(text);
 }
 
 /* ---- figures ---- */
@@ -269,13 +276,13 @@ report_comparisons(const struct eval_results *r, enum drawn as, struct buffer *o
 
 	for (size_t v = 1; v < s->variant_count; v++) {
 		struct rate_comparison c;
-		char *text;
+		char p[RATE_CHANCE_SIZE], *text;
 
 		for (size_t i = 0; i < r->count; i++)
 			pairs[i] = (struct rate_pair){ eval_input_passes(r, i, 0, -1), eval_input_passes(r, i, v, -1) };
 		rate_compare(pairs, r->count, &c);
-		text = memory_format("%s against %s, by input: better %zu, worse %zu, equal %zu   p = %.3f   %s", s->variants[v].name,
-		    s->variants[0].name, c.better, c.worse, c.equal, c.p,
+		text = memory_format("%s against %s, by input: better %zu, worse %zu, equal %zu   %s   %s", s->variants[v].name,
+		    s->variants[0].name, c.better, c.worse, c.equal, rate_chance_text(c.p, p),
 		    c.p > 0.05 ? "not told apart at 95 %" : c.fall < 0 ? "better" : "worse");
 		report_line(as, out, text);
 		free(text);
@@ -432,8 +439,9 @@ report_table(const struct eval_results *r, enum drawn as, const struct eval_gate
 	report_worst(r, as, out);
 	report_errors(r, as, out);
 	if (missing > 0) {
-		head = memory_format("%lld of %zu trials have not ended: awf-run --resume %.8s", (long long)missing,
-		    r->count * r->settings.variant_count * (size_t)r->settings.repetitions, r->run_id);
+		head = memory_format("%lld of %lld trials have not ended: %s%.8s", (long long)missing,
+		    (long long)r->count * (long long)r->settings.variant_count * r->settings.repetitions,
+		    r->alive ? "the evaluation is still running: awf-tail -f " : "awf-run --resume ", r->run_id);
 		report_line(as, out, head);
 		free(head);
 	}

@@ -142,7 +142,7 @@ eval_report_jsonl(const struct eval_results *r, struct buffer *out)
 			}
 }
 
-/* Text in XML 1.0, which has no control characters but TAB and LF. */
+/* Text in XML 1.0, which has no control characters but TAB and LF, and neither U+FFFE nor U+FFFF. */
 static void
 xml_text(struct buffer *out, const char *text)
 {
@@ -153,6 +153,14 @@ xml_text(struct buffer *out, const char *text)
 		case '&': buffer_text(out, "&amp;"); break;
 		case '"': buffer_text(out, "&quot;"); break;
 		case '\n': buffer_text(out, "&#10;"); break;
+		case '\xef':
+			if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
+				buffer_byte(out, '?');
+				text += 2;
+				break;
+			}
+			buffer_byte(out, *text);
+			break;
 		default: buffer_byte(out, (unsigned char)*text < 0x20 ? '?' : *text); break;
 		}
 }
@@ -238,7 +246,8 @@ eval_report_tap(const struct eval_results *r, struct buffer *out)
 		}
 }
 
-/* The value of a workflow command: % CR LF, and in properties also : and , are encoded. */
+/* The value of a workflow command: % CR LF, and in properties also : and , are encoded. Other control characters are left
+ * out, as the log shows the text. */
 static void
 github_text(struct buffer *out, const char *text, bool property)
 {
@@ -246,7 +255,7 @@ github_text(struct buffer *out, const char *text, bool property)
 		if (*text == '%' || *text == '\r' || *text == '\n' || (property && (*text == ':' || *text == ',')))
 			buffer_format(out, "%%%02X", (unsigned)(unsigned char)*text);
 		else
-			buffer_byte(out, *text);
+			buffer_byte(out, (unsigned char)*text < 0x20 ? ' ' : *text);
 }
 
 void

@@ -9,7 +9,6 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "model/results.h"
-#include "model/summary.h"
 #include "storage/run.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
@@ -232,7 +231,6 @@ eval_results_read(struct eval_results *r, const struct storage *storage, const c
 {
 	struct run_ref ref;
 	struct reader reader;
-	struct summary summary;
 	int failed;
 
 	*r = (struct eval_results){ .by_id = MAP_INIT };
@@ -243,10 +241,7 @@ eval_results_read(struct eval_results *r, const struct storage *storage, const c
 		failed = results_read_lines(r, storage, &ref, &reader, err);
 		reader_close(&reader);
 	}
-	if (failed == 0 && summary_read_ends(&summary, ref.path, err) == 0) {
-		memcpy(r->status, summary.status, sizeof r->status);
-		summary_free(&summary);
-	}
+	r->alive = failed == 0 && ref.in_storage && storage_run_alive(storage, r->run_id);
 	run_ref_free(&ref);
 	return failed;
 }

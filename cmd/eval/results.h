@@ -58,7 +58,7 @@ struct eval_input {
 struct eval_results {
 	char run_id[ID_SIZE];
 	char *name;              /* of the run */
-	char status[16];
+	bool alive;              /* the run */
 	struct eval_settings settings; /* as recorded */
 	char **argv;             /* to which the settings point */
 	struct eval_input *inputs; /* in their order */

@@ -176,13 +176,13 @@ count_worse(int64_t repetitions, double rate, double spread, size_t broken)
 	for (int round = 0; round < 200; round++) {
 		struct buffer said = BUFFER_INIT;
 		struct error err = ERROR_INIT;
-		bool worse = false;
+		const char *fault = NULL;
 
 		draw_results(&r, rates, 0);
 		assert_int_equal(eval_baseline_write(&r, path, &err), 0);
 		draw_results(&r, rates, broken);
-		assert_int_equal(eval_baseline_compare(&r, path, 0.02, &worse, &said, &err), 0);
-		red += worse;
+		assert_int_equal(eval_baseline_compare(&r, path, 0.02, &fault, &said, &err), 0);
+		red += fault != NULL;
 		buffer_free(&said);
 	}
 	eval_results_free(&r);
@@ -190,6 +190,19 @@ count_worse(int64_t repetitions, double rate, double spread, size_t broken)
 	rmdir(directory);
 	free(path);
 	return red;
+}
+
+static void
+chances(void **unused)
+{
+	char text[RATE_CHANCE_SIZE];
+
+	(void)unused;
+	assert_string_equal(rate_chance_text(1, text), "p = 1.000");
+	assert_string_equal(rate_chance_text(0.0421, text), "p = 0.042");
+	assert_string_equal(rate_chance_text(0.001, text), "p = 0.001");
+	/* Nothing is impossible. */
+	assert_string_equal(rate_chance_text(0.00099, text), "p < 0.001");
 }
 
 static void
@@ -217,6 +230,7 @@ main(void)
 		cmocka_unit_test(intervals),
 		cmocka_unit_test(intervals_contain_the_rate),
 		cmocka_unit_test(comparisons),
+		cmocka_unit_test(chances),
 		cmocka_unit_test(baselines),
 	};
 

@@ -95,8 +95,9 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	wait "$last" || awf-run --resume "$id" >/dev/null
 	awf-eval --report -o jsonl "$id" | timeless >killed
 	diff whole killed
-	# A request that was under way when its worker was killed may have been sent again.
+	# A request that was under way when its worker was killed may have been sent again; each answer is on record once.
 	[ "$(asked)" -ge 48 ]
+	same "$(cat "$AWF_STORAGE"/transcripts/*.jsonl | grep -c '"type":"message.assistant"')" 48
 	same "$(jq -s 'map(select(.outcome == "error" or .outcome == "missing")) | length' killed)" 0
 }
 
@@ -159,9 +160,33 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		["fail",0.4,null]|echo 0.4
 		["pass",1,"well said"]|echo '{"pass": true, "score": 1, "why": "well said"}'
 		["fail",0,null]|echo '{"pass": false, "score": 0}'
+		["fail",0.2,null]|echo '{"score": 0.2}'
+		["pass",0.5,null]|echo '{"score": 0.5}'
+		["fail",null,null]|echo False
+		["pass",null,null]|echo True
+		["pass",null,null]|grep -o x
+		["pass",null,null]|jq .
+		["fail",null,null]|echo null; false
 		["fail",null,null]|awf-step -n said -- echo '{"pass": false}'
 		["pass",null,null]|awf-step -i json -r said -- jq -e '.input == "x" and .result == "x" and .id != null and .k == 1'
 	EOF
+	# What looks like a verdict, and is none, does not pass: a judge may answer so.
+	while IFS='|' read -r wanted command; do
+		run -2 awf-eval -i in --check "c=echo '$command'" ./flow
+		same "$command: $(awf-eval --report -o jsonl @ | jq -r '.checks.c | .outcome + " " + .why')" \
+			"$command: error printed $wanted, which is no verdict; if the exit status is to decide, discard the output (>/dev/null)"
+	done <<-'EOF'
+		an object with neither pass nor score|{"verdict": "bad"}
+		a pass that is neither true nor false|{"pass": "no"}
+		a score that is no number from 0 to 1|{"pass": true, "score": 4}
+		a score that is no number from 0 to 1|4
+		an object that is not JSON|{pass: false}
+		an array|[false]
+		null|null
+	EOF
+	# Why a check could not tell is said once.
+	run -2 --separate-stderr awf-eval -i in --check 'c=echo "no such table" >&2; exit 9' ./flow
+	same "$(awf-eval --report -o jsonl @ | jq -r .checks.c.why)" 'exit status 9: no such table'
 	echo '{"type":"string","maxLength":1}' >schema.json
 	run -0 awf-eval -i in --max-ms 600000 --schema schema.json ./flow
 	same "$(awf-eval --report -o jsonl @ | jq -c '[.checks.schema.outcome, .checks.ms.outcome]')" '["pass","pass"]'
@@ -181,9 +206,20 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		run -2 --separate-stderr awf-eval -i in ./flow
 		same "$stderr" "awf-eval: $said"
 	done <<-'EOF'
-		one|in:2: has the id 2f9a7b0b, as line 1 has
+		one|in:2: is the same as line 1: give each an id, or try all inputs several times with --repeat
+		{"id":"a\u001b[31m","input":1}|in:2: has an id of more than 200 bytes, or with control characters
+		{"id":"a\u0000b","input":1}|in:2: has an id of more than 200 bytes, or with control characters
 		{"input":"x","expectd":1}|in:2: has the member "expectd", and is made of id, input, expected, cluster and metadata
 	EOF
+	printf '%s\n' '{"id":"a","input":1}' '{"id":"a","input":2}' >in
+	run -2 --separate-stderr awf-eval -i in ./flow
+	same "$stderr" 'awf-eval: in:2: has the id a, as line 1 has'
+	# A mistake in a file of objects is no text, which it may be elsewhere.
+	printf '%s\n' '{"id":"a","input":1,}' '{"id":"b","input":2}' >in
+	run -2 --separate-stderr awf-eval -i in ./flow
+	same "$stderr" 'awf-eval: in:1: begins as an object does, and is not JSON'
+	sed -i 2d in
+	run -0 awf-eval -i in ./flow
 	: >in
 	run -2 --separate-stderr awf-eval -i in ./flow
 	same "$stderr" 'awf-eval: in: has no inputs'
@@ -250,6 +286,26 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	echo new >>in
 	run -1 awf-eval "${check[@]}" --baseline base.json ./flow
 	[[ $output == *'not in the baseline:'*'in the baseline alone:'* ]]
+	# Nothing to compare with is no success.
+	run -1 awf-eval "${check[@]}" --variant renamed --baseline base.json ./flow
+	same "${lines[-1]}" 'does not hold: base.json: it has no variant with an input of this evaluation'
+	# What could not be reported on is not tried.
+	printf '%s\n' '#!/bin/sh' 'echo >>tried' >unused
+	chmod +x unused
+	echo '{}' >bad.json
+	while IFS='|' read -r option value said; do
+		run -2 --separate-stderr awf-eval -i in "$option" "$value" ./unused
+		same "$stderr" "awf-eval: $said"
+	done <<-'EOF'
+		--require|nothing>=1|--require: 'nothing' is neither a variant nor a check
+		--name|unused|--name: unused is the name of a variant, whose runs @unused would find instead of the evaluation
+		--baseline|none.json|none.json: there is no such file: make it with --update
+		--baseline|bad.json|bad.json: is no baseline: make one with --update
+	EOF
+	[ ! -e tried ]
+	# A baseline that can be read only once is.
+	run -1 awf-eval "${check[@]}" --baseline <(cat before.json) ./flow
+	[[ ${lines[-1]} == *'it is worse' ]]
 	echo '{}' >base.json
 	run -2 --separate-stderr awf-eval --report --baseline base.json @
 	same "$stderr" 'awf-eval: base.json: is no baseline: make one with --update'
@@ -266,6 +322,77 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	awf-run --resume @ >/dev/null
 	run -0 awf-eval --report @
 	[[ $output == *' 1/1 '* ]]
+}
+
+@test "a signal to awf-eval alone ends its run, which is resumed; a report says whether the run goes on" {
+	printf '%s\n' '#!/bin/sh' 'touch begun' 'while [ ! -e go ]; do sleep 0.1; done' 'cat' >flow
+	chmod +x flow
+	seq 3 >in
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	for signal in TERM HUP INT; do
+		rm -f go begun
+		env --default-signal=INT awf-eval -i in -j 1 ./flow >out 2>&1 3>&- &
+		eval=$!
+		eventually test -e begun
+		run -2 awf-eval --report @eval-flow
+		[[ ${lines[-1]} == '3 of 3 trials have not ended: the evaluation is still running: awf-tail -f '* ]]
+		kill "-$signal" "$eval"
+		wait "$eval" || same "$?" 2
+		same "$(awf-tail --list --json | jq -r .status | head -n 1)" cancelled
+		[[ $(tail -n 1 out) == '3 of 3 trials have not ended: awf-run --resume '* ]]
+		touch go
+		same "$(awf-run --resume @eval-flow 2>/dev/null)" ""
+		run -0 awf-eval --report @eval-flow
+		[[ $output == *' 3/3 '* ]]
+	done
+	same "$(ls tmp)" ''
+}
+
+@test "in a run, an evaluation is a child run, and is not made again when that is resumed" {
+	printf '%s\n' '#!/bin/sh' 'echo made >>made; cat' >flow
+	printf '%s\n' '#!/bin/sh' 'awf-eval -i in --name nightly --check "x=jq -e \".result == \\\"x\\\"\" >/dev/null" ./flow || exit' '[ -e go ]' >night
+	chmod +x flow night
+	echo x >in
+	mkdir tmp
+	export TMPDIR=$PWD/tmp
+	run -1 awf-run ./night
+	[[ $output == *'flow '*' 1/1 '* ]]
+	same "$(awf-tail --json @night | jq -r 'select(.payload.call) | .type + " " + .path' | head -n 1)" 'step.call_workflow.started nightly'
+	touch go
+	run -0 awf-run --resume @night
+	[[ $output == *'flow '*' 1/1 '* ]]
+	same "$(wc -l <made)" 1
+	same "$(ls tmp)" ''
+}
+
+@test "ids, reasons and errors of any text: each form stays whole, and no terminal or CI job obeys them" {
+	printf '%s\n' '#!/bin/sh' 'read -r word' 'printf "boo\\033[31m\\r::error::pwned" >&2' '[ "$word" != fail ]' >flow
+	chmod +x flow
+	printf '%s\n' '{"id":"a,\"b\"|<i>c</i> ::error::d %0A ]]> \uffff\ufffe","input":"x"}' '{"id":"e","input":"fail"}' >in
+	cat >why <<-'EOF'
+		{"pass":false,"why":"<b>no</b> \uffff, \u0001 \"q\"\n::error::no %0A"}
+	EOF
+	run -2 awf-eval -i in --check 'no=cat why' ./flow
+	id=$(basename "$(readlink "$AWF_STORAGE/latest")" .jsonl)
+	for form in table md csv junit tap github html; do
+		awf-eval --report -o "$form" "$id" >"report.$form" || same "$?" 2
+	done
+	python3 -c 'import sys, xml.etree.ElementTree as t
+cases = t.parse("report.junit").getroot().findall(".//testcase")
+assert [c.get("name")[:3] for c in cases] == ["a,\"", "e"] and "<b>no</b>" in cases[0][0].get("message"), cases
+import csv
+rows = list(csv.reader(open("report.csv", newline="")))
+assert len(rows) == 3 and len({len(r) for r in rows}) == 1 and rows[1][1].startswith("a,\"b\"|<i>c</i>"), rows'
+	for form in table md html github; do
+		same "$form: $(grep -c "$(printf '[\001\r\033]')" "report.$form")" "$form: 0"
+	done
+	same "$(grep -c '^::' report.github) $(grep -c '^::warning title=\|^::error title=' report.github)" '2 2'
+	same "$(grep -c '<[ib]>' report.html)" 0
+	# A baseline is a file that somebody proposes.
+	echo '{"awf-eval":1,"variants":{"flow":{"e":{"pass":[1,1]},"a\u001b[31m":{"pass":[1,1]}}}}' >base.json
+	run -0 awf-eval -i in --check-failures --check ok=true --baseline base.json ./flow
+	[[ $output == *'  in the baseline alone: a [31m' ]]
 }
 
 @test "the example: six mails, and the job for CI" {

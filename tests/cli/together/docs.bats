@@ -712,12 +712,13 @@ endpoint_examples() {
 	try awf-limits.5 'night'
 	same "$(try awf-limits.5 'awf-tail --limits' | sed 's/  */ /g' | tail -n 3)" \
 		$'@ cost-per-day $0.0000 of $20.0000\nanthropic/*opus* cost-per-day $0.0000 of $5.0000\n@night* cost-per-day $0.0000 of $2.0000'
-	# Three at once, of whom one is answered at a time, the first after longer than a wait may last untold.
+	# Two at once, of whom one is answered at a time, the first after longer than a wait may last untold.
 	printf 'echo at-once=1\n' >~/.config/awf/limits
 	mkdir providers
 	example awf-provider.7 awf-provider-echo | sed 's/^exec/sleep 0.4; exec/' >providers/awf-provider-echo
 	chmod +x providers/awf-provider-echo
-	AWF_PROVIDER_PATH=$PWD/providers awf-step -q -i lines -j 3 -m echo/x -p '{{data}}' ask <questions
+	AWF_PROVIDER_PATH=$PWD/providers awf-run -n -c 'for question in uno due; do
+			echo "$question" | awf-step -q -m echo/x -p "{{data}}" ask & done; wait'
 	run -0 try awf-limits.5 'duration_ms'
 	same "$(cut -f 1,2 <<<"$output")" $'ask\techo'
 	same "$(cut -f 3 <<<"$output" | jq '. > 0.3')" true

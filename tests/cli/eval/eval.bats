@@ -95,9 +95,9 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	wait "$last" || awf-run --resume "$id" >/dev/null
 	awf-eval --report -o jsonl "$id" | timeless >killed
 	diff whole killed
-	# A request that was under way when its worker was killed may have been sent again; each answer is on record once.
+	# A request that was under way when its worker was killed may have been sent again; each answer is on record once (stop_reason: not the tries that had none).
 	[ "$(asked)" -ge 48 ]
-	same "$(cat "$AWF_STORAGE"/transcripts/*.jsonl | grep -c '"type":"message.assistant"')" $((2 * 48))
+	same "$(cat "$AWF_STORAGE"/transcripts/*.jsonl | grep -c '"stop_reason":"end_turn"')" $((2 * 48))
 	same "$(jq -s 'map(select(.outcome == "error" or .outcome == "missing")) | length' killed)" 0
 }
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:3
 # awf-eval(1).
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0

@@ -64,15 +64,7 @@ html_text(struct buffer *out, const char *bytes, size_t len)
 		text_visible(&plain, bytes + at, end - at, 0);
 		buffer_text(&plain, tab != NULL ? "\t" : "");
 	}
-	for (size_t i = 0; i < plain.len; i++)
-		switch (plain.data[i]) {
-		case '&': buffer_text(out, "&amp;"); break;
-		case '<': buffer_text(out, "&lt;"); break;
-		case '>': buffer_text(out, "&gt;"); break;
-		case '"': buffer_text(out, "&quot;"); break;
-		case '\'': buffer_text(out, "&#39;"); break;
-		default: buffer_byte(out, plain.data[i]);
-		}
+	text_escape_markup(out, buffer_string(&plain), plain.len);
 	buffer_free(&plain);
 }
 

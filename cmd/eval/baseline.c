@@ -1,3 +1,4 @@
+/* A baseline has an input in a line, sorted by id, so that a version control system shows what changed. */
 #include "eval/baseline.h"
 
 #include <errno.h>

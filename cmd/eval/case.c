@@ -1,3 +1,4 @@
+/* Everything is started by name (awf-run, awf-step, awf-diff): awf-run has put its own directory into PATH. */
 #include "eval/case.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* Each input is taken apart once; its lines for the repetitions differ in k alone. */
 #include "eval/inputs.h"
 
 #include <fcntl.h>

@@ -10,6 +10,7 @@
 
 #define Z 1.959963984540054      /* of the normal distribution: 95 % lie within */
 #define SPLITS_MOST 20000     /* most results whose sum is computed exactly, input by input */
+#define STEPS_MOST ((int64_t)1 << 26) /* and most sums times inputs, the time that this takes */
 #define SUM_MOST ((int64_t)1 << 20) /* greatest sum whose distribution is computed exactly */
 
 /* Newton's method; AWF's programs need no mathematics library. */
@@ -119,7 +120,7 @@ rate_chance(const int64_t *differences, size_t count, int64_t sum)
 	}
 	if (all == 0)
 		return 1;
-	if (all > SUM_MOST / (int64_t)(count + 1) * 64 || all > SUM_MOST)
+	if (all > SUM_MOST || all > STEPS_MOST / (int64_t)count)
 		return rate_normal_above(((double)sum - 0.5) / rate_root(variance));
 	/* chances[s + all]: that the sum is s. */
 	chances = memory_zero((size_t)(2 * all + 1), sizeof *chances);

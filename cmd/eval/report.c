@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
 
@@ -17,29 +18,13 @@ enum drawn { DRAWN_TEXT, DRAWN_MARKDOWN, DRAWN_HTML };
 struct cells {
 	enum drawn as;
 	size_t columns;
-	char **list;
-	size_t count;
+	char **list;             /* base/list.h */
 };
-
-static void
-cell_add(struct cells *t, char *text)
-{
-	if ((t->count & (t->count + 1)) == 0 || t->count == 0)
-		t->list = memory_array(t->list, t->count * 2 + 2, sizeof *t->list);
-	t->list[t->count++] = text;
-}
 
 static void
 html_escape(struct buffer *out, const char *text)
 {
-	for (; *text != '\0'; text++)
-		switch (*text) {
-		case '<': buffer_text(out, "&lt;"); break;
-		case '>': buffer_text(out, "&gt;"); break;
-		case '&': buffer_text(out, "&amp;"); break;
-		case '"': buffer_text(out, "&quot;"); break;
-		default: buffer_byte(out, *text); break;
-		}
+	text_escape_markup(out, text, strlen(text));
 }
 
 /* A text in a table of Markdown, as text. */
@@ -56,15 +41,16 @@ markdown_escape(struct buffer *out, const char *text)
 static void
 cells_draw_text(const struct cells *t, struct buffer *out)
 {
+	const size_t count = list_count(t->list);
 	size_t widths[COLUMNS_MOST] = { 0 };
 
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t width = strlen(t->list[i]), column = i % t->columns;
 
 		if (column < COLUMNS_MOST && width > widths[column])
 			widths[column] = width;
 	}
-	for (size_t i = 0; i < t->count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const size_t column = i % t->columns;
 		const bool last = column + 1 == t->columns;
 
@@ -85,11 +71,13 @@ cells_draw_text(const struct cells *t, struct buffer *out)
 static void
 cells_draw(struct cells *t, struct buffer *out)
 {
+	const size_t count = list_count(t->list);
+
 	if (t->as == DRAWN_TEXT)
 		cells_draw_text(t, out);
 	else if (t->as == DRAWN_HTML)
 		buffer_text(out, "<table>\n");
-	for (size_t i = 0; t->as != DRAWN_TEXT && i < t->count; i++) {
+	for (size_t i = 0; t->as != DRAWN_TEXT && i < count; i++) {
 		const size_t column = i % t->columns;
 		const char *element = i < t->columns ? "th" : "td";
 
@@ -112,11 +100,8 @@ cells_draw(struct cells *t, struct buffer *out)
 		buffer_text(out, "</table>\n");
 	else if (t->as == DRAWN_MARKDOWN)
 		buffer_byte(out, '\n');
-	for (size_t i = 0; i < t->count; i++)
-		free(t->list[i]);
-	free(t->list);
+	list_free(t->list);
 	t->list = NULL;
-	t->count = 0;
 }
 
 /* A line between tables. An error may be any text: on a terminal it must not be a sequence that the terminal obeys, nor
@@ -246,23 +231,23 @@ report_variants(const struct eval_results *r, enum drawn as, struct buffer *out)
 	struct cells t = { .as = as, .columns = columns };
 
 	for (size_t i = 0; i < columns; i++)
-		cell_add(&t, i == 4 && r->settings.repetitions > 1 ?
+		list_take(&t.list, i == 4 && r->settings.repetitions > 1 ?
 		    memory_format("%lld of %lld", r->settings.repetitions, r->settings.repetitions) : memory_text(heads[i]));
 	for (size_t v = 0; v < r->settings.variant_count; v++) {
 		struct eval_figures f;
 
 		eval_report_figures(r, v, &f);
-		cell_add(&t, memory_text(r->settings.variants[v].name));
-		cell_add(&t, memory_format("%lld/%lld", (long long)f.rate.passed, (long long)f.rate.count));
-		cell_add(&t, f.rate.count > 0 ? memory_format("%.0f%%", 100.0 * (double)f.rate.passed / (double)f.rate.count) :
+		list_take(&t.list, memory_text(r->settings.variants[v].name));
+		list_take(&t.list, memory_format("%lld/%lld", (long long)f.rate.passed, (long long)f.rate.count));
+		list_take(&t.list, f.rate.count > 0 ? memory_format("%.0f%%", 100.0 * (double)f.rate.passed / (double)f.rate.count) :
 		    memory_text("-"));
-		cell_add(&t, f.rate.count > 0 ? memory_format("%.0f%%..%.0f%%", 100 * f.rate.low, 100 * f.rate.high) :
+		list_take(&t.list, f.rate.count > 0 ? memory_format("%.0f%%..%.0f%%", 100 * f.rate.low, 100 * f.rate.high) :
 		    memory_text("-"));
-		cell_add(&t, memory_format("%lld/%lld", (long long)f.all_passed, (long long)f.inputs));
-		cell_add(&t, memory_format("%lld", (long long)f.errors));
-		cell_add(&t, f.p50 >= 0 ? memory_format("%lld", (long long)f.p50) : memory_text("-"));
-		cell_add(&t, dollars(f.each));
-		cell_add(&t, dollars(f.paid));
+		list_take(&t.list, memory_format("%lld/%lld", (long long)f.all_passed, (long long)f.inputs));
+		list_take(&t.list, memory_format("%lld", (long long)f.errors));
+		list_take(&t.list, f.p50 >= 0 ? memory_format("%lld", (long long)f.p50) : memory_text("-"));
+		list_take(&t.list, dollars(f.each));
+		list_take(&t.list, dollars(f.paid));
 	}
 	cells_draw(&t, out);
 }
@@ -323,21 +308,21 @@ report_checks(const struct eval_results *r, enum drawn as, struct buffer *out)
 
 	if (s->check_count == 0)
 		return;
-	cell_add(&t, memory_text("check"));
+	list_take(&t.list, memory_text("check"));
 	for (size_t v = 0; v < s->variant_count; v++)
-		cell_add(&t, memory_text(s->variants[v].name));
+		list_take(&t.list, memory_text(s->variants[v].name));
 	if (several)
-		cell_add(&t, memory_text("differ in"));
+		list_take(&t.list, memory_text("differ in"));
 	for (size_t c = 0; c < s->check_count; c++) {
-		cell_add(&t, memory_text(s->checks[c].name));
+		list_take(&t.list, memory_text(s->checks[c].name));
 		for (size_t v = 0; v < s->variant_count; v++) {
 			struct rate rate;
 
 			eval_variant_rate(r, v, (int)c, &rate);
-			cell_add(&t, memory_format("%lld/%lld", (long long)rate.passed, (long long)rate.count));
+			list_take(&t.list, memory_format("%lld/%lld", (long long)rate.passed, (long long)rate.count));
 		}
 		if (several)
-			cell_add(&t, report_differing(r, (int)c));
+			list_take(&t.list, report_differing(r, (int)c));
 	}
 	cells_draw(&t, out);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "eval/report.h"
 #include "json/writer.h"
 
@@ -148,10 +149,6 @@ xml_text(struct buffer *out, const char *text)
 {
 	for (; *text != '\0'; text++)
 		switch (*text) {
-		case '<': buffer_text(out, "&lt;"); break;
-		case '>': buffer_text(out, "&gt;"); break;
-		case '&': buffer_text(out, "&amp;"); break;
-		case '"': buffer_text(out, "&quot;"); break;
 		case '\n': buffer_text(out, "&#10;"); break;
 		case '\xef':
 			if (strncmp(text, "\xef\xbf\xbe", 3) == 0 || strncmp(text, "\xef\xbf\xbf", 3) == 0) {
@@ -161,7 +158,7 @@ xml_text(struct buffer *out, const char *text)
 			}
 			buffer_byte(out, *text);
 			break;
-		default: buffer_byte(out, (unsigned char)*text < 0x20 ? '?' : *text); break;
+		default: text_escape_markup(out, (unsigned char)*text < 0x20 ? "?" : text, 1); break;
 		}
 }
 

@@ -1,3 +1,4 @@
+/* The lines of the transcript are read once, in their order: what a resume has made again comes later, and counts. */
 #include "eval/results.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* One table of options; what an option consists of is parsed when all are known. */
 #include "eval/settings.h"
 
 #include <ctype.h>
@@ -81,16 +82,6 @@ eval_settings_help(int id)
 
 /* ---- what options consist of ---- */
 
-/* Whether the text is a name of a step. */
-static bool
-eval_name_valid(const char *name, size_t len)
-{
-	for (size_t i = 0; i < len; i++)
-		if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
-			return false;
-	return len > 0;
-}
-
 /* Splits a text into words as a shell does, with quotes and backslashes, without expanding anything. */
 static int
 eval_words_split(const char *text, const char *place, char ***words, struct error *err)
@@ -130,7 +121,7 @@ eval_variant_read(struct eval_settings *s, const char *text, struct error *err)
 	char **words = NULL;
 	int failed = 0;
 
-	if (!eval_name_valid(text, len))
+	if (!name_valid(v.name))
 		failed = error_set(err, ERROR_USAGE, "--variant", "'%s' has no name of letters, digits, _ and -", text);
 	else if (eval_settings_variant(s, v.name) != -1)
 		failed = error_set(err, ERROR_USAGE, "--variant", "there are two of the name %s", v.name);
@@ -174,7 +165,7 @@ eval_check_read(struct eval_settings *s, const char *text, struct error *err)
 	char *name = memory_copy(text, len);
 	int failed;
 
-	if (!eval_name_valid(text, len) || text[len] == '\0' || text[len + 1] == '\0')
+	if (!name_valid(name) || text[len] == '\0' || text[len + 1] == '\0')
 		failed = error_set(err, ERROR_USAGE, "--check", "'%s' is not NAME=COMMAND", text);
 	else
 		failed = eval_check_add(s, name, text + len + 1, err);
@@ -237,13 +228,30 @@ eval_workflow_name(const char *workflow)
 
 	name[strcspn(name, ".")] = '\0';
 	for (char *at = name; *at != '\0'; at++)
-		if (!eval_name_valid(at, 1))
+		if (!isalnum((unsigned char)*at) && *at != '_' && *at != '-')
 			*at = '_';
-	if (*name == '\0') {
+	if (!name_valid(name)) {
 		free(name);
 		name = memory_text("workflow");
 	}
 	return name;
+}
+
+/* The step of a check is called VARIANT-CHECK. */
+static int
+eval_check_step_names(const struct eval_settings *s, struct error *err)
+{
+	for (size_t v = 0; v < s->variant_count; v++)
+		for (size_t c = 0; c < s->check_count; c++) {
+			char *name = memory_format("%s-%s", s->variants[v].name, s->checks[c].name);
+			const bool valid = name_valid(name);
+
+			free(name);
+			if (!valid)
+				return error_set(err, ERROR_USAGE, "--check", "%s-%s is longer than 128 characters",
+				    s->variants[v].name, s->checks[c].name);
+		}
+	return 0;
 }
 
 static int
@@ -274,7 +282,7 @@ eval_settings_parse(struct eval_settings *s, struct error *err)
 	for (size_t i = 0; i < s->variant_count; i++)
 		if (*s->workflow == NULL && s->variants[i].workflow == NULL)
 			return error_set(err, ERROR_USAGE, NULL, "takes the workflow to be evaluated");
-	return 0;
+	return eval_check_step_names(s, err);
 }
 
 int

@@ -122,15 +122,9 @@ codex_is_own(struct span text)
 {
 	static const char *const begins[] = { "<environment_context>", "<user_instructions>", "<turn_aborted>",
 		"<permissions instructions>", "<skills_instructions>", "<apps_instructions>", "# AGENTS.md instructions",
-		"<user_action>", "<subagent_notification>" };
-	struct buffer plain = BUFFER_INIT;
-	bool own = false;
+		"<user_action>", "<subagent_notification>", NULL };
 
-	span_decode(text, &plain);
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-		own |= strncmp(buffer_string(&plain), begins[i], strlen(begins[i])) == 0;
-	buffer_free(&plain);
-	return own;
+	return format_begins_with(text, begins);
 }
 
 static void

@@ -25,6 +25,19 @@ static const struct option_spec options[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
+bool
+format_begins_with(struct span text, const char *const *begins)
+{
+	struct buffer plain = BUFFER_INIT;
+	bool found = false;
+
+	span_decode(text, &plain);
+	for (; *begins != NULL && !found; begins++)
+		found = strncmp(buffer_string(&plain), *begins, strlen(*begins)) == 0;
+	buffer_free(&plain);
+	return found;
+}
+
 void
 format_leave_out(struct format_log *log, struct span kind)
 {

@@ -47,6 +47,9 @@ struct format_log {
 /* What a program wrote for itself in the name of the user or the model. */
 #define FORMAT_OWN_WORDS span_of("\"messages of the program\"", 25)
 
+/* Whether a text begins with one of these; they end with NULL. */
+bool format_begins_with(struct span text, const char *const *begins);
+
 /* Counts something that is left out; kind: a JSON string. */
 void format_leave_out(struct format_log *log, struct span kind);
 /* The answer whose lines come is this one: another that is held back is said. */

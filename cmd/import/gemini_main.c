@@ -81,15 +81,9 @@ gemini_say_session(struct format_log *log)
 static bool
 gemini_is_own(struct span text)
 {
-	static const char *const begins[] = { "<session_context>", "<state_snapshot>", "This is the Gemini CLI." };
-	struct buffer plain = BUFFER_INIT;
-	bool own = false;
+	static const char *const begins[] = { "<session_context>", "<state_snapshot>", "This is the Gemini CLI.", NULL };
 
-	span_decode(text, &plain);
-	for (size_t i = 0; i < sizeof begins / sizeof *begins; i++)
-		own |= strncmp(buffer_string(&plain), begins[i], strlen(begins[i])) == 0;
-	buffer_free(&plain);
-	return own;
+	return format_begins_with(text, begins);
 }
 
 /* Writes the parts of a content, which may be one, or a text. Calls of tools, and their results, are with the

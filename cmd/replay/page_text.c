@@ -6,31 +6,13 @@
 #include "base/text.h"
 #include "io/terminal.h"
 
-static void
-page_text_escape(struct buffer *out, const struct buffer *text)
-{
-	static const struct { char c; const char *entity; } entities[] = {
-		{ '&', "&amp;" }, { '<', "&lt;" }, { '>', "&gt;" }, { '"', "&quot;" }, { '\'', "&#39;" },
-	};
-	const size_t count = sizeof entities / sizeof *entities;
-
-	for (size_t i = 0, e; i < text->len; i++) {
-		for (e = 0; e < count && entities[e].c != text->data[i]; e++)
-			;
-		if (e < count)
-			buffer_text(out, entities[e].entity);
-		else
-			buffer_byte(out, text->data[i]);
-	}
-}
-
 void
 page_line(struct buffer *out, const char *text, size_t width)
 {
 	struct buffer visible = BUFFER_INIT;
 
 	text_visible(&visible, text, strlen(text), width);
-	page_text_escape(out, &visible);
+	text_escape_markup(out, buffer_string(&visible), visible.len);
 	buffer_free(&visible);
 }
 
@@ -59,7 +41,7 @@ page_lines(struct buffer *out, const char *bytes, size_t len, size_t most)
 		if ((colour = colour_length(bytes + i, shown - i)) == 0)
 			buffer_byte(&plain, bytes[i]);
 	terminal_text(&visible, buffer_string(&plain), plain.len);
-	page_text_escape(out, &visible);
+	text_escape_markup(out, buffer_string(&visible), visible.len);
 	if (shown < len)
 		buffer_format(out, "<span class=\"cut\">… %s more</span>",
 		    size_text((int64_t)(len - shown), size, sizeof size));

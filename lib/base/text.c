@@ -156,6 +156,20 @@ utf8_whole(const char *bytes, size_t len)
 	return len;
 }
 
+void
+text_escape_markup(struct buffer *out, const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		switch (text[i]) {
+		case '&': buffer_text(out, "&amp;"); break;
+		case '<': buffer_text(out, "&lt;"); break;
+		case '>': buffer_text(out, "&gt;"); break;
+		case '"': buffer_text(out, "&quot;"); break;
+		case '\'': buffer_text(out, "&#39;"); break;
+		default: buffer_byte(out, text[i]); break;
+		}
+}
+
 bool
 name_valid(const char *text)
 {

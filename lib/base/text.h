@@ -24,6 +24,9 @@ void utf8_append(struct buffer *out, uint32_t code);
 /* Appends bytes, with U+FFFD in place of each that is not part of valid UTF-8. */
 void utf8_mend(const char *bytes, size_t len, struct buffer *out);
 
+/* Appends a text with references in place of what is markup in HTML and XML: & < > " '. */
+void text_escape_markup(struct buffer *out, const char *text, size_t len);
+
 /* Whether text is 1 to 128 of A-Z a-z 0-9 _ - : the name of a step or run. */
 bool name_valid(const char *text);
 /* The index of a text in a NULL-terminated list; -1: not found. */

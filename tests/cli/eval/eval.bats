@@ -57,7 +57,7 @@ asked() { wc -l <asked; }
 	# It is a run, whose child runs are those of the workflow.
 	same "$(awf-tail --list --json | jq -r .name)" eval-flow
 	same "$(awf-tail --list --children -n 100 --json | jq -r .name | sort | uniq -c | xargs)" '1 eval-flow 12 solve 12 steps'
-	awf-verify -q --all 2>/dev/null || awf-verify -q "$AWF_STORAGE"
+	awf-verify -q "$AWF_STORAGE"
 	# The same in other forms.
 	awf-eval --report -o csv @ | tr -d '\r' >csv
 	same "$(head -n 1 csv)" 'variant,id,k,outcome,ms,cost_usd,paid_usd,run,exact,judge'
@@ -251,6 +251,9 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		-i in --schema none.json ./flow|none.json: unable to open: No such file or directory
 		-i in -o xml ./flow|-o: 'xml' is none of table, md, csv, jsonl, junit, tap, github, html
 	EOF
+	long=$(printf %0128d 1)
+	run -2 --separate-stderr awf-eval -i in --check "$long=true" ./flow
+	same "$stderr" "awf-eval: --check: flow-$long is longer than 128 characters"
 	awf-run -n -c true
 	run -2 --separate-stderr awf-eval --report @
 	[[ $stderr == 'awf-eval: '*'.jsonl: is no evaluation' ]]

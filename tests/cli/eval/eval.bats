@@ -413,7 +413,7 @@ assert len(rows) == 3 and len({len(r) for r in rows}) == 1 and rows[1][1].starts
 	export WORKFLOW=./sort.awf INPUTS=mails.jsonl CHECK="topic=jq -e '.result == .expected'" AWF_MODEL=replay/answers.jsonl
 	evaluate=$(sed -n 's/^ *run: \(awf-eval -i .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")
 	# The answers of the example have no price.
-	run -0 sh -c "${evaluate/ --max-cost 2/}"
+	run -0 --separate-stderr sh -c "${evaluate/ --max-cost 2/}"
 	[[ $output == '::warning title=sort/refund::topic: 0 of 5 passed'* ]]
 	export GITHUB_STEP_SUMMARY=$PWD/summary
 	sh -c "$(sed -n 's/^ *run: \(awf-eval --report .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")"

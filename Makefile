@@ -16,8 +16,10 @@
 #   make picture    make the picture of README anew, from a run
 #   make bench      measure, beside the peer commands
 #   make fuzz       fuzz the parsers (clang), 30 s each
+#   make html       all pages for a browser: the manual, the tutorial and the cookbook, below build/html
 #   make install    PREFIX=/usr/local DESTDIR=
 #   make dist, deb, static-dist, check-reproducible, check-packages: see packaging/packaging.mk
+#   make install-html  the pages for a browser, beside README and examples
 #   make SANITIZE=address,undefined check
 #   make STATIC=    install with shared libraries also what is started for each run, step and tool
 #   make SHARED_LIBS=1  link jansson, libsodium and libyaml as shared libraries in every program, as
@@ -68,6 +70,7 @@ DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 pyt
 # catatonit, or docker.io.
 DEPS_SERVERS = postgresql openssh-server iproute2 nftables nginx-light tinyproxy
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
+DEPS_HTML = mandoc python3
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
   sequential-thinking@2026.8.31)
@@ -402,7 +405,15 @@ fuzz:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) clang libclang-rt-dev
 	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
 
-DOCUMENTS = README.md INSTALL.md CHANGELOG.md
+DOCUMENTS = README.md INSTALL.md CHANGELOG.md $(wildcard doc/*.md)
+# The manual, and what is in doc.
+html:
+	@sh tests/support/deps.sh --if-missing $(DEPS_HTML)
+	python3 doc/pages.py $(BUILD)/html
+install-html: html
+	install -d "$(DESTDIR)$(DOCDIR)/html"
+	install -m 644 $(BUILD)/html/*.html $(BUILD)/html/style.css "$(DESTDIR)$(DOCDIR)/html"
+
 # What is static is asked once `all` has installed what is missing.
 install: all
 	$(if $(STATIC),@$(MAKE) --no-print-directory $(call installed,$(STARTED)))
@@ -454,7 +465,8 @@ uninstall:
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
-	$(call remove,$(DESTDIR)$(DOCDIR),$(DOCUMENTS) $(shell find examples ! -type d))
+	$(call remove,$(DESTDIR)$(DOCDIR),$(DOCUMENTS) $(shell find examples ! -type d) \
+	  $(patsubst doc/%.md,html/%.html,$(wildcard doc/*.md)) $(patsubst man/%,html/%.html,$(MAN)) html/style.css)
 	find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete 2>/dev/null || :
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(call remove,$(DESTDIR)$(BASHDIR),$(notdir $(wildcard completions/*.bash)))
@@ -465,7 +477,7 @@ clean:
 # What is given away.
 include packaging/packaging.mk
 
-.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz install uninstall clean
+.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz html install install-html uninstall clean
 # Everything is kept. With .SECONDARY the object of a file that was moved would not be compiled: its source is older
 # than the library.
 .PRECIOUS: $(BUILD)/% $(BUILD)/obj/%.o $(BUILD)/gen/%

@@ -261,9 +261,11 @@ again_command_words(const struct again *a, const struct again_choice *c)
 static void
 again_quote(const char *word, struct buffer *out)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+:,./-";
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+:,./-=";
+	/* Of another word, what stands before = would be the name of a variable. */
+	const bool assigns = *word != '-' && strchr(word, '=') != NULL;
 
-	if (*word != '\0' && word[strspn(word, plain)] == '\0') {
+	if (*word != '\0' && word[strspn(word, plain)] == '\0' && !assigns) {
 		buffer_text(out, word);
 		return;
 	}

@@ -108,7 +108,7 @@ function move(by) {
 
 // The next one is at hand at once; if the server refuses, this one stays, and says why.
 async function press(item, which) {
-	if (!mayDecide || !item || item.sending || item.gone)
+	if (!mayDecide || !item || item.sending)
 		return;
 	const all = shown().filter((each) => !each.sending || each === item), at = all.indexOf(item);
 	item.sending = true;

@@ -222,8 +222,9 @@ function toggle(name) {
 
 /* ---- the view ---- */
 
+// What was typed a moment ago counts, too.
 function choose(change) {
-	keepState(change);
+	keepState({ q: field.value.trim(), ...change });
 	known.clear();
 	open.clear();
 	rows = [];

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { startRelay } from "./relay.mjs";
 
@@ -169,10 +169,9 @@ const scenarios = {
 		assert.match(await page.inputValue(".ask[aria-current] textarea"), /half a thought/);
 		await press("Escape");
 		await press("a");
-		assert.equal(await held(), "one");
-		await press("j");
 		assert.equal(await held(), "seven");
-		await until("it has gone", async () => (await waiting()).join() === "seven");
+		await until("it is told", async () => /^ok:0:0 of one [0-9a-f]{8}: .*(approved|does not wait)/.test(await page.textContent(".problem")));
+		assert.deepEqual(await waiting(), ["seven"]);
 		// A filter; Enter opens the run at its call; back.
 		await press("/");
 		await page.keyboard.type("nothing like it");
@@ -316,8 +315,10 @@ const scenarios = {
 		const said = await page.textContent(".overview > .note");
 		await until("all", async () => new RegExp(`^Of ${Number(runs).toLocaleString("en")} runs`).test(await page.textContent(".overview > .note")), 120_000);
 		console.log(`${runs} runs: painted after ${first} ms, first figures after ${figures} ms (${said}), all after ${Date.now() - begin} ms`);
-		assert.ok(first < 1000, `painted after ${first} ms`);
-		assert.ok(figures < 2000, `figures after ${figures} ms`);
+		// On a machine that has other work, as much longer.
+		const slower = Math.max(1, loadavg()[0] / availableParallelism());
+		assert.ok(first < 1000 * slower, `painted after ${first} ms`);
+		assert.ok(figures < 2000 * slower, `figures after ${figures} ms`);
 		const counts = await texts("tbody .count");
 		assert.equal(counts.length, 2);
 		const again = Date.now();

@@ -15,7 +15,7 @@ drive() { PAGE=views page_drive "$@"; }
 @test "figures: sorted, filtered, with the last failures, and from each row to the calls behind it" {
 	scripted_model
 	script 1 'answer "one"'
-	agent helper
+	printf -- '---\nname: helper\nmodel: scripted/m\n---\nBe brief.\n' >agents/helper.md
 	awf-run -n --name good -c 'awf-step -n a -q -- true; echo x | awf-step -a helper -r b'
 	for why in database disk; do
 		awf-run -n --name '<b>bad' -c "awf-step -n a -q -- sh -c 'echo \"no <i>$why\" >&2; exit 4'" || true

@@ -21,8 +21,8 @@ stats() {
 @test "they are those of awf-tail --stats, of what the client may read" {
 	scripted_model
 	script 1 'answer "one"'
-	agent helper
-	awf-run -n --name good -c 'awf-step -n a -q -- true; echo x | awf-step -a helper -r b' || true
+	printf -- '---\nname: helper\nmodel: scripted/m\n---\nBe brief.\n' >agents/helper.md
+	awf-run -n --name good -c 'awf-step -n a -q -- true; echo x | awf-step -a helper -r b'
 	awf-run -n --name bad -c 'awf-step -n a -q -- sh -c "echo no database >&2; exit 4"' || true
 	awf-run -n --name bad -c 'awf-step -n a -q -- sh -c "echo no disk >&2; exit 4"' || true
 	awf-run -n --name outer -c 'awf-step -n in -q -- awf-run -n --name inner -c "awf-step -n deep -q -- true"'

@@ -273,12 +273,12 @@ tally_look_at_run(struct tally *t, struct tally_run *run)
 static bool
 tally_has_room(struct tally *t)
 {
-	for (size_t i = t->count; i > t->at + 1 && t->bytes > TALLY_MOST; i--)
+	for (size_t i = t->count; i > t->at + 1 && t->bytes > t->most; i--)
 		if (t->runs[i - 1]->texts != NULL) {
 			tally_forget_read(t, t->runs[i - 1]);
 			t->runs[i - 1]->due = true;
 		}
-	return t->bytes <= TALLY_MOST;
+	return t->bytes <= t->most;
 }
 
 static void
@@ -393,8 +393,8 @@ tally_open(struct tally *t, struct loop *loop, const struct storage *storage)
 {
 	struct error err;
 
-	*t = (struct tally){ .loop = loop, .storage = storage, .task.step = tally_step,
-		.unused.due = tally_unused_due };
+	*t = (struct tally){ .loop = loop, .storage = storage, .most = TALLY_MOST,
+		.task.step = tally_step, .unused.due = tally_unused_due };
 	t->priced = cost_begin(&t->cost, &err) == 0;
 	if (!t->priced)
 		log_warn(&err);

@@ -58,7 +58,7 @@ struct tally {
 	struct tally_run **runs;     /* those changed last first, once they were looked at */
 	size_t count, room;
 	struct map by_id;
-	size_t bytes;
+	size_t bytes, most;          /* that what was read takes, and may take */
 	size_t holders;              /* who goes through the runs: they keep their order */
 	bool unread;                 /* the storage cannot be read */
 

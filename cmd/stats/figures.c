@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "json/writer.h"
 #include "model/model.h"
+#include "model/told_state.h"
 #include "transcript/event_keys.h"
 
 #define NAME_MOST 40      /* columns of names */
@@ -33,20 +34,37 @@ figures_tell(struct figures_reading *r, struct figure *figure, const struct plac
 	r->take(r->context, figure);
 }
 
-/* Tells of one that has ended. took: ms; error: its error; .at NULL: it did not fail. */
+/* Tells of one that has ended. took: ms; failed: its error says why. */
 static void
-figures_tell_end(struct figures_reading *r, struct figure *figure, int64_t took, struct span error,
+figures_tell_end(struct figures_reading *r, struct figure *figure, int64_t took, bool failed, struct span error,
     const struct placed *p)
 {
 	char *reason = NULL;
 
-	if (span_type(error) == 'o' && (reason = span_text(span_member(error, KEY_MESSAGE))) == NULL)
+	if (failed && (reason = span_text(span_member(error, KEY_MESSAGE))) == NULL)
 		reason = memory_text("");
 	figure->ended = true;
 	figure->ms = took;
 	figure->reason = reason;
 	figures_tell(r, figure, p);
 	free(reason);
+}
+
+/* Tells of the end of a run, a call or a tool. What waits has not ended, and what was skipped has not been done:
+ * of these only what was used counts. What was cancelled, or whose reader has closed it, has not failed. */
+static void
+figures_tell_done(struct figures_reading *r, struct figure *figure, const struct placed *p)
+{
+	const enum view_saying state = told_state_of_end(p->event);
+
+	if (state == VIEW_WAITING || state == VIEW_SKIPPED) {
+		if (figure->tokens[0] != 0 || figure->tokens[1] != 0 || figure->cost != 0)
+			figures_tell(r, figure, p);
+		return;
+	}
+	figures_tell_end(r, figure, (p->wall - p->started) / 1000,
+	    state == VIEW_FAILED || state == VIEW_TIMEOUT || state == VIEW_DIED,
+	    span_member(p->event->payload, KEY_ERROR), p);
 }
 
 /* "WORKFLOW PATH", to be freed by the caller. */
@@ -97,7 +115,8 @@ figures_tell_answer(struct figures_reading *r, const struct placed *p)
 			number = (p->wall - p->started) / 1000;
 		figure.by = BY_MODEL;
 		figure.name = name;
-		figures_tell_end(r, &figure, number, span_member(said, KEY_RETRY), p);
+		figures_tell_end(r, &figure, number, span_type(span_member(said, KEY_RETRY)) == 'o',
+		    span_member(said, KEY_RETRY), p);
 		free(name);
 		free(model);
 	}
@@ -110,7 +129,7 @@ figures_tell_run_end(struct figures_reading *r, const struct placed *p)
 	struct figure figure = { .by = BY_WORKFLOW, .name = p->run->name != NULL ? p->run->name : "",
 		.tokens = { r->tokens[0], r->tokens[1] }, .cost = r->spent, .cost_unknown = r->unknown };
 
-	figures_tell_end(r, &figure, (p->wall - p->started) / 1000, span_member(p->event->payload, KEY_ERROR), p);
+	figures_tell_done(r, &figure, p);
 }
 
 #define PIECE_OVER 1
@@ -138,14 +157,14 @@ figures_take_event(void *context, const struct placed *p, struct error *err)
 		if ((r->wants & 1u << BY_STEP) == 0 || span_member(payload, KEY_REUSED_FROM).at != NULL)
 			break;
 		figure.name = name = figures_name_of_step(p);
-		figures_tell_end(r, &figure, (p->wall - p->started) / 1000, span_member(payload, KEY_ERROR), p);
+		figures_tell_done(r, &figure, p);
 		free(name);
 		break;
 	case EVENT_TOOL_RESULT:
 		name = span_text(span_member(payload, KEY_NAME));
 		figure.by = BY_TOOL;
 		figure.name = name != NULL ? name : "";
-		figures_tell_end(r, &figure, (p->wall - p->started) / 1000, span_member(payload, KEY_ERROR), p);
+		figures_tell_done(r, &figure, p);
 		free(name);
 		break;
 	case EVENT_MESSAGE_ASSISTANT:

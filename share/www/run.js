@@ -1,6 +1,7 @@
 // A run: what it came to, what waits, its tree and times beside its conversation. What there is is
 // read first; then each event comes by the stream, once, in order. When an attempt has ended the
 // stream does, too; a further attempt, or a decision, is seen by asking now and then.
+import { againButton } from "/www/again.js";
 import { get, post, runPath } from "/www/api.js";
 import { forgetOpened } from "/www/blocks.js";
 import { compareWith } from "/www/compare.js";
@@ -474,7 +475,8 @@ function build(main, may) {
 	    h("div", { class: "head" }, h("div", { class: "title" }, parts.name, h("code", { class: "note" }, info.run_id.slice(0, 8)),
 	        parts.state, parts.started,
 	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
-	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, compareWith(info), parts.stop),
+	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, compareWith(info),
+	        againButton(() => info, () => record.calls, () => record.calls[conversation.call]?.id), parts.stop),
 	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
 	    parts.waits, parts.outcome,
 	    parts.tabs, parts.panes);

@@ -2,7 +2,7 @@
  * Each file of a claim is replaced atomically and synced (struct replacement). Once a day, the
  * process that receives a delivery removes old claims.
  */
-#include "serve/claims.h"
+#include "serve_start/claims.h"
 
 #include <errno.h>
 #include <fcntl.h>

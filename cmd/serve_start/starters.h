@@ -7,8 +7,8 @@
  * The file is written before the run is started, so that whoever is told its id may read it. It is
  * removed if the run was not started; and, within days, if the run is removed.
  */
-#ifndef AWF_SERVE_STARTERS_H
-#define AWF_SERVE_STARTERS_H
+#ifndef AWF_SERVE_START_STARTERS_H
+#define AWF_SERVE_START_STARTERS_H
 
 #include <stdbool.h>
 

@@ -14,8 +14,8 @@
  *   - The claim of a run that failed to start is removed; any other is removed after 90 days, which
  *     is far longer than any sender repeats a delivery.
  */
-#ifndef AWF_SERVE_CLAIMS_H
-#define AWF_SERVE_CLAIMS_H
+#ifndef AWF_SERVE_START_CLAIMS_H
+#define AWF_SERVE_START_CLAIMS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * A note is a small file that is replaced as a whole. It is not synced: if it is lost in a power
  * failure, the token cannot read that run, and nothing else is wrong.
  */
-#include "serve/starters.h"
+#include "serve_start/starters.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "io/sweep.h"
-#include "serve/start.h"
+#include "serve_start/start.h"
 
 #define STARTED "started"
 #define NOTES_AGE (90 * SWEEP_DAY)      /* as of claims.c: of a clock that may be wrong */

@@ -3,8 +3,10 @@
  * depend on the server once it has begun. The options of the file's #! line apply as if the file
  * were started by hand.
  */
-#ifndef AWF_SERVE_START_H
-#define AWF_SERVE_START_H
+#ifndef AWF_SERVE_START_START_H
+#define AWF_SERVE_START_START_H
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/id.h"
@@ -17,7 +19,10 @@ struct start_spec {
 	const char *file;        /* name of the file in the directory */
 	const char *run_id;      /* the id that the run gets */
 	char *const *inputs;     /* KEY=VALUE; ends with NULL */
-	struct span stdin;       /* the run's standard input */
+	struct span stdin;       /* the run's standard input, unless input is not 0 */
+	int input;               /* a descriptor to read it from; -1: nothing */
+	char *const *options;    /* further options of awf-run; NULL */
+	bool resumes, forks;     /* these name another run: the file, and its options, are that run's */
 };
 
 enum started {

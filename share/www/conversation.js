@@ -148,9 +148,12 @@ export class Conversation {
 			const needs = [...this.list.shown].filter(([, element]) => element.classList.contains("empty") || element.classList.contains("live"))
 				.flatMap(([index]) => this.rows[index]?.needs ?? []);
 			try {
-				if (!await this.payloads.want(needs))
+				if (await this.payloads.want(needs))
+					this.said("");
+				// They may have come otherwise meanwhile.
+				else if (![...this.list.shown].some(([index, element]) => element.classList.contains("empty") &&
+				    this.rows[index]?.needs.every((seq) => this.payloads.have(seq))))
 					return;
-				this.said("");
 			} catch (error) {
 				this.said(error.message);
 				return;

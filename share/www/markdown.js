@@ -936,4 +936,12 @@ export function inline(text, refs = new Map()) {
 }
 
 // Where a link may lead: by http, https and mailto alone; null: nowhere.
-export const safeAddress = (href) => /^(?:https?:\/\/|mailto:)[^\s\x00-\x20\x7f]+$/i.test(href) ? href : null;
+export function safeAddress(href) {
+	if (!/^(?:https?:\/\/|mailto:)[^\s\x00-\x20\x7f]+$/i.test(href))
+		return null;
+	try {
+		return ["http:", "https:", "mailto:"].includes(new URL(href).protocol) ? href : null;
+	} catch {
+		return null;
+	}
+}

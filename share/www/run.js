@@ -491,7 +491,7 @@ function build(main, may) {
 		}, { hidden: true }),
 		search: h("input", { type: "search", class: "search", placeholder: "Search", "aria-label": "Search in the events",
 			autocomplete: "off", "aria-keyshortcuts": "/" }),
-		found: h("span", { role: "status", class: "note" }),
+		found: h("span", { role: "status", class: "note found" }),
 		kind: h("select", { "aria-label": "Show", onchange: () => showKind(parts.kind.value) },
 		    h("option", { value: "" }, "Everything"),
 		    Object.entries(kinds).map(([word, [text]]) => h("option", { value: word }, text))),

@@ -1,5 +1,6 @@
 // A row of the conversation (talk.js) as an element: what was said, a tool that was called, a call that
 // began or ended; beside it, in the margin, its time, tokens and cost.
+import { bare } from "/www/ansi.js";
 import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput } from "/www/blocks.js";
 import { arrange, h, say } from "/www/dom.js";
 import { messageNote, output, rest } from "/www/event.js";
@@ -136,8 +137,8 @@ export function fillRow(element, row, context) {
 		}
 	element.setAttribute("aria-label", shown.label || row.kind);
 	arrange(main, shown.parts.flat(4).filter((part) => part instanceof Node));
-	margin.replaceChildren(...shown.margin.flat().filter(Boolean).map((part) => part instanceof Node ? part : h("span", null, part)),
-	    row.seq === null ? "" : h("a", { class: "seq", href: "#" + row.seq, "aria-label": `Event ${row.seq}` }, "#" + row.seq));
+	margin.replaceChildren(...row.seq === null ? [] : [h("a", { class: "seq", href: "#" + row.seq, "aria-label": `Event ${row.seq}` }, "#" + row.seq)],
+	    ...shown.margin.filter(Boolean).map((part) => h("span", null, part)));
 	if (hadFocus && !main.contains(document.activeElement))
 		(main.querySelector("summary") ?? element).focus({ preventScroll: true });
 	return true;
@@ -171,8 +172,37 @@ function callLine(record, call, more = []) {
 	        state === "done" ? "" : call.code && call.code !== state ? `${wordOf(state)}: ${call.code}` : wordOf(state)].filter(Boolean).join(" · ")), more);
 }
 
+const ENDS_TRIED = 200, ENDS_AT_ONCE = 20;
+
+// The end of the step whose result a call was given, which is recorded there alone: it is the cause of its begin.
+async function endBefore({ record, payloads }, event) {
+	for (let seq = event.seq - 1, tried = 0; seq > 0 && tried < ENDS_TRIED;) {
+		const some = [];
+		for (; seq > 0 && some.length < ENDS_AT_ONCE; seq--)
+			if (record.entries[seq - 1].type === "step.completed")
+				some.push(seq);
+		await payloads.want(some);
+		const found = some.map((each) => payloads.have(each)).find((each) => each?.event_id === event.parent_event_id);
+		if (found)
+			return found;
+		tried += some.length;
+	}
+	return null;
+}
+
+// The input of a call that was given the result of another.
+function inputBefore(key, event, context) {
+	const element = h("div", null, h("span", { class: "note" }, "…"));
+	endBefore(context, event).then((end) => element.replaceChildren(...end === null ? [h("p", { class: "note" }, "It is the result of an event far before.")] : [
+		h("p", { class: "note" }, "the result of ", h("a", { class: "seq", href: "#" + end.seq }, end.payload?.call ?? "#" + end.seq)),
+		output(key + "d", end.payload?.result) ?? h("p", { class: "note" }, "empty"), ...refs(key, end).filter((part) => part instanceof Node),
+	]), (error) => element.replaceChildren(h("p", { class: "problem" }, error.message)));
+	return element;
+}
+
 // What a call was given: its command, its input.
-function begun(key, event, isChosen) {
+function begun(key, event, isChosen, context) {
+	const { calls, entries } = context.record, call = calls[entries[event.seq - 1].call], around = calls[call?.around]?.event_id;
 	const payload = event.payload ?? {}, isAgent = payload.kind === "agent";
 	return [
 		some(payload.blocks?.filter((each) => each.type === "command") ?? [], (each, i) => each.command?.length > 200 ?
@@ -180,6 +210,9 @@ function begun(key, event, isChosen) {
 			    () => block(key + "cc" + i, event.run_id, each)) : block(key + "c" + i, event.run_id, each)),
 		event.child_run_id ? h("a", { href: "/runs/" + encodeURIComponent(event.child_run_id) }, "Child run " + event.child_run_id.slice(0, 8)) : null,
 		isAgent ? null : folded(key + "i", "input", payload.input, isChosen ? 200 : 0),
+		payload.input === undefined && payload.input_sha256 && event.parent_event_id !== around && !event.refs?.some(({ at }) => at === "/payload/input") && !isAgent ?
+			fold(key + "before", [h("span", { class: "what" }, "input"), " ", h("span", { class: "note" }, "from the step before")],
+			    () => inputBefore(key + "before", event, context), isChosen) : null,
 		refs(key, event),
 	];
 }
@@ -243,11 +276,11 @@ const fillers = {
 		];
 	},
 
-	call(shown, row, { record, payloads, chosen }, element, call) {
-		const event = payloads.have(row.seq);
+	call(shown, row, context, element, call) {
+		const { record, payloads, chosen } = context, event = payloads.have(row.seq);
 		shown.label = `Step ${nameOf(record, call)}`;
 		shown.margin = callMargin(call);
-		shown.parts = [callLine(record, call), event ? begun(keyOf(record, row.seq), event, row.n === chosen) : null,
+		shown.parts = [callLine(record, call), event ? begun(keyOf(record, row.seq), event, row.n === chosen, context) : null,
 			printed(element, row)];
 	},
 
@@ -258,7 +291,7 @@ const fillers = {
 			first?.type.endsWith("completed") ? first : undefined;
 		const state = record.told(call), result = last?.payload?.result;
 		const parts = () => h("div", { class: "work-parts" }, [
-			first && first !== last ? begun(key, first, row.n === chosen) : null,
+			first && first !== last ? begun(key, first, row.n === chosen, context) : null,
 			printed(element, row),
 			last ? ended(key + "d", last, result === "" ? h("div", { class: "note" }, "no output") : output(key + "o", result)) : null,
 		].flat(4).filter((part) => part instanceof Node));
@@ -268,8 +301,9 @@ const fillers = {
 			shown.parts = [callLine(record, call), parts()];
 			return;
 		}
-		const words = result === undefined || result === null ? first?.payload?.blocks?.find((each) => each?.type === "command")?.command : result;
-		shown.parts = [fold(key + "w", callLine(record, call, [" ", h("span", { class: "excerpt" }, line(words, 100))]), parts,
+		const words = last?.payload?.error?.message ?? (result === undefined || result === null || result === "" ?
+			first?.payload?.blocks?.find((each) => each?.type === "command")?.command : result);
+		shown.parts = [fold(key + "w", callLine(record, call, [" ", h("span", { class: "excerpt" }, line(typeof words === "string" ? bare(words) : words, 100))]), parts,
 		    ["failed", "waiting", "running"].includes(state) && !(state === "waiting" && !call.code))];
 	},
 
@@ -372,7 +406,6 @@ const fillers = {
 		const event = payloads.have(row.seq), payload = event.payload ?? {}, key = keyOf(record, row.seq), state = record.told(call);
 		const same = row.answer !== null && isSaid(event, payloads.have(row.answer));
 		shown.label = `${nameOf(record, call)}: ${wordOf(state)}`;
-		shown.margin = callMargin(call);
 		shown.parts = [h("div", { class: `call-line is-${state}` }, h("span", { class: "sign", "aria-hidden": "true" }, signs[state] ?? "·"), " ",
 		    nameOf(record, call), " ", h("span", { class: "note" }, wordOf(state))),
 		ended(key, event, same ? null : folded(key + "r", "result", payload.result, row.n === chosen && row.answer === null ? 1200 : 0)),

@@ -53,7 +53,7 @@ rich() {
 	printf '\x89PNG\r\n\x1a\nabc' >x.png
 	: >first
 	script 1 'until [ ! -e "$SCRIPT/first" ]; do sleep 0.05; done' 'say "I think " thinking' 'sleep 0.3' 'say "about it." thinking' \
-		'say "# Plan\n\nFirst a **pict"' 'sleep 0.5' 'say "ure** of it:\n\n- one\n"' 'for i in 2 3 4 5 6 7 8 9; do say "- item $i\n"; sleep 0.6; done' hold 'say "{of" tool' 'sleep 0.4' \
+		'say "# Plan\n\nFirst a **pict"' 'sleep 0.5' 'say "ure** of it:\n\n- one\n"' 'for i in 2 3 4 5 6 7 8 9; do say "- item $i\n"; sleep 0.6; done' 'say "{of" tool' hold \
 		"blocks '{\"type\":\"thinking\",\"thinking\":\"I think about it.\"},{\"type\":\"text\",\"text\":\"# Plan\\n\\nFirst a **picture** of it:\\n\\n- one\\n- item 2\\n- item 3\\n- item 4\\n- item 5\\n- item 6\\n- item 7\\n- item 8\\n- item 9\\n\"},{\"type\":\"tool_use\",\"tool_id\":\"t1\",\"tool_name\":\"shot\",\"tool_input\":{\"of\":\"all\"}},{\"type\":\"tool_use\",\"tool_id\":\"t2\",\"tool_name\":\"bad\",\"tool_input\":{}},{\"type\":\"tool_use\",\"tool_id\":\"t3\",\"tool_name\":\"ship\",\"tool_input\":{\"to\":\"all\"}}' tool_use"
 	script 2 'say wrong' 'sleep 0.3' 'fails overloaded'
 	script 3 'say "It is "' 'sleep 1' 'say "\`done\`"' 'sleep 1' 'say "."' 'answer "It is \`done\`."'
@@ -85,7 +85,7 @@ rich() {
 @test "a conversation of 5,000 messages opens within a second, and is scrolled as events are" {
 	LONG=0f1e2d3c-0000-4000-8000-000000000001
 	mkdir -p "$AWF_STORAGE/transcripts"
-	node "$ROOT/tests/page/long.mjs" 20000 "$LONG" | chain >"$AWF_STORAGE/transcripts/$LONG.jsonl"
+	node "$ROOT/tests/page/long.mjs" 15000 "$LONG" | chain >"$AWF_STORAGE/transcripts/$LONG.jsonl"
 	serve
 	drive longTalk "$LONG" 16 >&3
 }

@@ -22,10 +22,11 @@ export class Live {
 			this.#calls.delete(key);
 		} else {
 			if (now?.turn !== turn) {
-				now = { call, turn, parts: [], cut: false };
+				now = { call, tool, turn, parts: [], cut: false, version: 0 };
 				this.#calls.set(key, now);
 			}
 			now.cut ||= Boolean(cut);
+			now.version++;
 			if (append !== undefined && kind === "output" && now.parts.length > 0)
 				now.parts[0].text = (now.parts[0].text + append).slice(-2 * SHOWN);
 			else if (append !== undefined && now.parts.at(-1)?.kind === kind)

@@ -175,49 +175,61 @@ static const struct {
 	const char *told, *shown;
 } sizes[] = {
 	{ 80, 24, true, false,
-	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
-	    "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separate…\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "⠼ panel             3.8s  1 of 3\n"
-	  "  ⠼ pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
+	  "⠼ panel                 3.8s  1 of 3\n"
+	  "  ⠼ pro                 3.7s  writing, 7 words  \"… speaks the price of lithium\"\n"
 	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
-	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "⠼ crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  ⠼ [5] \"item 5\"        3.0s  bc\n"
+	  "  ⠼ [6] \"item 6\"        3.0s  bc\n"
+	  "  ⠼ [7] \"item 7\"        3.0s  bc\n" },
 	{ 40, 12, true, false,
-	  "✓ research         8.5s  2 turns, slow…\n"
-	    "  ✗ con            3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_…\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
-	  "slow.awf   12.4s   5 running, 2 failed…\n"
+	  "slow.awf   12.4s   5 running, 2 failed\n"
 	  "⠼ panel            3.8s  1 of 3\n"
 	  "  ⠼ pro            3.7s  writing, 7 wo…\n"
-	  "  ⠼ child ▸ crit…    3.4s  waiting for…\n"
-	  "⠼ crunch           3.1s  4 done, 1 fai…\n" },
+	  "  ⠼ child ▸ cr…    3.4s  waiting for o…\n"
+	  "⠼ crunch           3.1s  4 done\n"
+	  "  ⠼ [5] \"item …    3.0s  bc\n"
+	  "  ⠼ [6] \"item …    3.0s  bc\n"
+	  "  ⠼ [7] \"item …    3.0s  bc\n" },
 	{ 200, 50, true, false,
-	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separates …\"\n"
-	    "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separates …\"\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "⠼ panel             3.8s  1 of 3\n"
-	  "  ⠼ pro             3.7s  writing, 7 words  \"Against it speaks the price of lithium\"\n"
+	  "⠼ panel                 3.8s  1 of 3\n"
+	  "  ⠼ pro                 3.7s  openai/mock: writing, 7 words  \"Against it speaks the price of lithium\"\n"
 	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
-	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "⠼ crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  ⠼ [5] \"item 5\"        3.0s  bc\n"
+	  "  ⠼ [6] \"item 6\"        3.0s  bc\n"
+	  "  ⠼ [7] \"item 7\"        3.0s  bc\n" },
 	{ 80, 24, false, false,
-	  "+ research          8.5s  2 turns, slow_search x2  \"A solid electrolyte separa.\n"
-	    "  x con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "+ research        8.5s  2 turns, slow_search x2  \"A solid electrolyte separate.\n"
+	    "x panel > con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "x crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "| panel             3.8s  1 of 3\n"
-	  "  | pro             3.7s  writing, 7 words  \".ks the price of lithium\"\n"
+	  "| panel                 3.8s  1 of 3\n"
+	  "  | pro                 3.7s  writing, 7 words  \". speaks the price of lithium\"\n"
 	  "  | child > critique    3.4s  waiting for openai/mock\n"
-	  "| crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "| crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  | [5] \"item 5\"        3.0s  bc\n"
+	  "  | [6] \"item 6\"        3.0s  bc\n"
+	  "  | [7] \"item 7\"        3.0s  bc\n" },
 	{ 80, 5, true, true,
-	  "\033[32m✓\033[0m research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
-	    "  \033[31m✗\033[0m con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "\033[32m✓\033[0m research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separate…\n"
+	    "\033[31m✗\033[0m panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "\033[31m✗\033[0m crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "\033[1mslow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\033[0m\n"
 	  "\033[1m⠼\033[0m panel             3.8s  1 of 3\n"
-	  "  \033[1m⠼\033[0m pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
-	  "… 2 more\n" },
+	  "  … 2 more\n"
+	  "\033[1m⠼\033[0m crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
 };
 
 static void
@@ -266,7 +278,7 @@ test_what_has_ended_is_told_once(void **state)
 	    "⠦ g              400ms  round 1\n"
 	    "  ✓ d            100ms  \"x\"\n");
 	happens(&model, 3700, 10, 9, "step.completed", "g", 0, "{\"call\":\"g:0:0/g:0:0\"}");
-	told("  ✓ d            100ms  \"x\"\n");
+	told("✓ g[0] ▸ d       100ms  \"x\"\n");
 	happens(&model, 3800, 11, 6, "step.started", "g", 1, "{\"name\":\"g\",\"call\":\"g:0:0/g:0:1\"}");
 	shows(3900, "slow.awf 0b7a1c52   3.9s   1 running\n"
 	    "⠏ g              700ms  round 2\n"
@@ -293,15 +305,15 @@ test_an_agent(void **state)
 	    "{\"code\":\"overloaded\",\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":2000,"
 	    "\"partial\":true,\"turn\":0}");
 	shows(300, "slow.awf 0b7a1c52   300ms   1 running\n"
-	    "⠸ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
+	    "↻ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
 	shows(2300, "slow.awf 0b7a1c52   2.3s   1 running\n"
-	    "⠸ talk            2.3s  HTTP 429, try 2 of 3\n");
+	    "↻ talk            2.3s  HTTP 429, try 2 of 3\n");
 	/* A wait for the provider's limits, and when it is over. */
 	happens(&model, 2310, 5, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
 	    "{\"provider\":\"openai\",\"reason\":\"down since 14:02:11 UTC\"},\"delay_ms\":4000,"
 	    "\"partial\":true}");
 	shows(2320, "slow.awf 0b7a1c52   2.3s   1 running\n"
-	    "⠸ talk            2.3s  waiting for openai: down since 14:…\n");
+	    "↻ talk            2.3s  waiting for openai: down since 14:…\n");
 	happens(&model, 2330, 6, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
 	    "{\"provider\":\"openai\"},\"duration_ms\":20,\"partial\":true}");
 	shows(2340, "slow.awf 0b7a1c52   2.3s   1 running\n"
@@ -349,11 +361,13 @@ test_what_waits_and_what_asks(void **state)
 	begin(80, 24);
 	happens(&model, 0, 2, 1, "step.started", "check", 0, "{\"name\":\"check\",\"kind\":\"approval\",\"call\":\"check:0:0\"}");
 	shows(100, "slow.awf 0b7a1c52   100ms   1 running\n"
-	    "⠙ check          100ms  asks at its terminal\n");
+	    "… check          100ms  asks at its terminal\n");
 	happens(&model, 200, 3, 2, "step.completed", "check", 0, "{\"call\":\"check:0:0\",\"error\":"
 	    "{\"code\":\"waiting\",\"message\":\"waits\"},\"approval\":{\"asks\":\"approval\"}}");
 	told("… check          200ms  waits: awf-ctl approve check:0:0 0b7a1c52\n");
-	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n");
+	/* It stands there until it was decided about. */
+	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n"
+	    "… check          100ms  waits: awf-ctl approve check:0:0 0b7a1c52\n");
 	/* One behind it says no more than that. */
 	happens(&model, 300, 10, 3, "step.started", "go", 0, "{\"name\":\"go\",\"call\":\"go:0:0\"}");
 	happens(&model, 310, 11, 10, "step.completed", "go", 0, "{\"call\":\"go:0:0\",\"skipped\":\"upstream_waiting\"}");
@@ -369,10 +383,11 @@ test_what_waits_and_what_asks(void **state)
 	    "– c               10ms  nobody reads it\n");
 	/* Decided about meanwhile: that is for the next attempt. */
 	happens(&model, 400, 4, 3, "step.completed", "check", 0,
-	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\"}}");
+	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\","
+	    "\"decides\":\"00000000-0000-4000-8000-000000000003\"}}");
 	happens(&model, 500, 6, 1, "step.started", "price", 0, "{\"name\":\"price\",\"kind\":\"question\",\"call\":\"price:0:0\"}");
-	shows(600, "slow.awf 0b7a1c52   600ms   1 running, 1 waiting\n"
-	    "⠦ price          100ms  asks: awf-ctl complete price:0:0 0b7a1c52\n");
+	shows(600, "slow.awf 0b7a1c52   600ms   1 running\n"
+	    "… price          100ms  asks: awf-ctl complete price:0:0 0b7a1c52\n");
 	/* Another attempt begins anew. */
 	happens(&model, 5000, 5, 1, "run.started", "", 0, "{\"name\":\"slow.awf\",\"attempt\":2}");
 	told("");
@@ -394,13 +409,35 @@ test_many(void **state)
 		happens(&model, i / 10, i + 10, 1, "step.started", "map", (int)i, payload);
 	}
 	shows(2000, "slow.awf 0b7a1c52   2.0s   10000 running\n"
-	    "⠋ map             2.0s  10000 running   oldest map 2.0s\n");
+	    "⠋ map             2.0s  10000 running\n"
+	    "  ⠋ [0]           2.0s\n"
+	    "  ⠋ [1]           2.0s\n"
+	    "  ⠋ [2]           2.0s\n"
+	    "  ⠋ [3]           2.0s\n"
+	    "  ⠋ [4]           2.0s\n"
+	    "  ⠋ [5]           2.0s\n"
+	    "  ⠋ [6]           2.0s\n"
+	    "  ⠋ [7]           2.0s\n"
+	    "  ⠋ [8]           2.0s\n"
+	    "  ⠋ [9]           2.0s\n"
+	    "  ⠋ [10]          1.9s\n"
+	    "  ⠋ [11]          1.9s\n"
+	    "  ⠋ [12]          1.9s\n"
+	    "  ⠋ [13]          1.9s\n"
+	    "  ⠋ [14]          1.9s\n"
+	    "  ⠋ [15]          1.9s\n"
+	    "  ⠋ [16]          1.9s\n"
+	    "  ⠋ [17]          1.9s\n"
+	    "  ⠋ [18]          1.9s\n"
+	    "  ⠋ [19]          1.9s\n"
+	    "  … 9980 more\n");
 	for (unsigned i = 0; i < 9999; i++) {
 		snprintf(payload, sizeof payload, "{\"call\":\"map:0:%u\",\"result\":1}", i);
 		happens(&model, 2000, i + 20000, i + 10, "step.completed", "map", (int)i, payload);
 	}
 	shows(2000, "slow.awf 0b7a1c52   2.0s   1 running\n"
-	    "⠋ map             2.0s  9999 done, 1 running   map[9999] 1.0s\n");
+	    "⠋ map             2.0s  9999 done, 1 running\n"
+	    "  ⠋ [9999]        1.0s\n");
 	happens(&model, 2100, 40000, 1, "step.completed", "map", 9999, "{\"call\":\"map:0:9999\",\"result\":1}");
 	told("");
 	told_by(3100, "✓ map             2.1s  10000 done\n");
@@ -413,8 +450,81 @@ test_many(void **state)
 	}
 	buffer_clear(&out);
 	assert_int_equal(live_view_draw(&view, BEGIN + 5000000, &out), 23);
-	assert_non_null(strstr(out.data, "\n… 80 more\n"));
+	assert_non_null(strstr(out.data, "\n  … 80 more\n"));
 	buffer_free(&out);
+	end();
+}
+
+/* Starts item i of a step. */
+static void
+item_starts(const char *step, unsigned i, int64_t ms)
+{
+	char payload[256];
+
+	snprintf(payload, sizeof payload, "{\"name\":\"%s\",\"kind\":\"command\",\"call\":\"%s:0:%u\",\"input\":\"item %u\","
+	    "\"blocks\":[{\"command\":\"bc -l\"}]}", step, step, i, i);
+	happens(&model, ms, 100 + i, 1, "step.started", step, (int)i, payload);
+}
+
+static void
+item_ends(const char *step, unsigned i, int64_t ms, const char *how)
+{
+	char payload[256];
+
+	snprintf(payload, sizeof payload, "{\"call\":\"%s:0:%u\",%s}", step, i, how);
+	happens(&model, ms, 500 + i, 100 + i, "step.completed", step, (int)i, payload);
+}
+
+/* As many as there is room for; each stays where it is, and those that begin come where others have ended. */
+static void
+test_items_have_lines(void **state)
+{
+	(void)state;
+	begin(60, 9);
+	for (unsigned i = 0; i < 12; i++)
+		item_starts("map", i, 100 * i);
+	writes(104, 0, LIVE_OUTPUT, "one\n\033[32m17 of 40\033[0m\n\n");
+	shows(2000, "slow.awf 0b7a1c52   2.0s   12 running\n"
+	    "⠋ map               2.0s  12 running\n"
+	    "  ⠋ [0] \"item 0\"    2.0s  bc -l\n"
+	    "  ⠋ [1] \"item 1\"    1.9s  bc -l\n"
+	    "  ⠋ [2] \"item 2\"    1.8s  bc -l\n"
+	    "  ⠋ [3] \"item 3\"    1.7s  bc -l\n"
+	    "  ⠋ [4] \"item 4\"    1.6s  bc -l  17 of 40\n"
+	    "  … 7 more\n");
+	/* One that ends, and one that begins; of those that are shown the others stay. */
+	item_ends("map", 1, 1500, "\"result\":1");
+	item_starts("map", 12, 1501);
+	shows(2000, "slow.awf 0b7a1c52   2.0s   12 running\n"
+	    "⠋ map               2.0s  1 done, 12 running\n"
+	    "  ⠋ [0] \"item 0\"    2.0s  bc -l\n"
+	    "  ⠋ [5] \"item 5\"    1.5s  bc -l\n"
+	    "  ⠋ [2] \"item 2\"    1.8s  bc -l\n"
+	    "  ⠋ [3] \"item 3\"    1.7s  bc -l\n"
+	    "  ⠋ [4] \"item 4\"    1.6s  bc -l  17 of 40\n"
+	    "  … 7 more\n");
+	/* The end of the input: how many there are, and how long they take. */
+	live_view_note_items(&view, RUN_ID, "map:0", 20);
+	for (unsigned i = 2; i < 8; i++)
+		item_ends("map", i, 1600 + i, i == 3 ? "\"error\":{\"code\":\"exit_status\",\"message\":\"bc: exit status 1\"}" : "\"result\":1");
+	shows(3000, "slow.awf 0b7a1c52   3.0s   6 running, 1 failed\n"
+	    "⠋ map                 3.0s  7 of 20, 1 failed, 6 running\n"
+	    "  ⠋ [0] \"item 0\"      3.0s  bc -l\n"
+	    "  ⠋ [8] \"item 8\"      2.2s  bc -l\n"
+	    "  ⠋ [9] \"item 9\"      2.1s  bc -l\n"
+	    "  ⠋ [10] \"item 10\"    2.0s  bc -l\n"
+	    "  ⠋ [11] \"item 11\"    1.9s  bc -l\n"
+	    "  ⠋ [12] \"item 12\"    1.4s  bc -l\n");
+	/* Nobody knows any more: it counts again what there is. */
+	live_view_note_items(&view, RUN_ID, "map:0", -1);
+	shows(3000, "slow.awf 0b7a1c52   3.0s   6 running, 1 failed\n"
+	    "⠋ map                 3.0s  6 done, 1 failed, 6 running\n"
+	    "  ⠋ [0] \"item 0\"      3.0s  bc -l\n"
+	    "  ⠋ [8] \"item 8\"      2.2s  bc -l\n"
+	    "  ⠋ [9] \"item 9\"      2.1s  bc -l\n"
+	    "  ⠋ [10] \"item 10\"    2.0s  bc -l\n"
+	    "  ⠋ [11] \"item 11\"    1.9s  bc -l\n"
+	    "  ⠋ [12] \"item 12\"    1.4s  bc -l\n");
 	end();
 }
 
@@ -509,6 +619,7 @@ main(void)
 		cmocka_unit_test(test_an_agent),
 		cmocka_unit_test(test_what_waits_and_what_asks),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_items_have_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -921,9 +921,9 @@ const scenarios = {
 		await until("there is none", async () => await page.textContent(".problem") === "there is no such run");
 	},
 
-	// An evaluation of two variants, and one of a single trial: what passed, what failed and why, and the ways
-	// from there; what is tried meanwhile is added. go: a file at which a trial of the second ends.
-	async evaluation(tried, later, other, go) {
+	// An evaluation of two variants, and one of a single trial: what passed, how sure that is, what failed and why, and the ways
+	// from there; what is tried meanwhile is added. go: a file at which a trial of the second ends; intervals: of the variants.
+	async evaluation(tried, later, other, go, ...intervals) {
 		const text = (selector) => page.$$eval(selector, (all) => all.map((each) => each.innerText.replace(/\s+/g, " ").trim()));
 		const pressed = () => page.locator(".tabs button[aria-pressed=true]:visible").allInnerTexts();
 		await logIn();
@@ -937,9 +937,13 @@ const scenarios = {
 		assert.equal(await page.isVisible(".pane.conversation"), false);
 		const [variants, checks] = await page.$$eval(".sums table", (all) => all.map((table) =>
 			[...table.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))));
-		assert.deepEqual(variants.map((row) => row.slice(0, 3)), [["Variant", "Passed", "Errors"], ["plain", "2 / 4 50 %", "2"], ["up", "0 / 4 0 %", "2"]]);
-		assert.match(variants[1][3], /^\d+(\.\d)? m?s$/);
-		assert.deepEqual(checks, [["Check", "plain", "up"], ["same", "2 / 4 50 %", "0 / 4 0 %"], ["short", "4 / 4 100 %", "4 / 4 100 %"]]);
+		assert.deepEqual(variants.map((row) => row.slice(0, 4)), [["Variant", "Passed", "95 % interval", "Errors"],
+			["plain", "2 / 4 50 %", intervals[0], "2"], ["up", "0 / 4 0 %", intervals[1], "2"]]);
+		assert.match(variants[1][4], /^\d+(\.\d)? m?s$/);
+		assert.deepEqual(checks.map((row) => row.map((cell) => cell.replace(/ \(\d+ to \d+ %\)$/, ""))),
+			[["Check", "plain", "up"], ["same", "2 / 4 50 %", "0 / 4 0 %"], ["short", "4 / 4 100 %", "4 / 4 100 %"]]);
+		assert.equal(checks[1][1], `2 / 4 50 % (${intervals[0]})`);
+		assert.deepEqual(await text(".evaluation .scroll > div > p.note"), ["up against plain, by input: better 0, worse 1, equal 1; p = 1.000: not told apart at 95 %"]);
 		// Failing first; what is said is text.
 		assert.match(await page.textContent(".evaluation h3"), /^3 inputs, 3 of which did not always pass$/);
 		assert.deepEqual(await page.$$eval(".of-inputs tbody tr", (all) => all.map((row) => [...row.cells].slice(0, 4)

@@ -208,6 +208,11 @@ def formatted(file):
         name = match.group(1).removesuffix(".html")
         return match.group(0) if (ROOT / "man" / name).exists() else f'<span class="Xr">{match.group(2)}</span>'
     made = re.sub(r'<a class="Xr" href="([^"]*)">(.*?)</a>', link, made, flags=re.S)
+    # A section of another page, which stands before or behind its name, is no place in this one.
+    there = set(re.findall(r' id="([^"]*)"', made))
+    made = re.sub(r'<a class="Sx" href="#([^"]*)">(.*?)</a>',
+                  lambda found: found.group(0) if found.group(1) in there else f'<span class="Sx">{found.group(2)}</span>',
+                  made, flags=re.S)
     return page(f"{file.stem}({file.suffix[1:]})", made)
 
 

@@ -123,7 +123,7 @@ def rendered(document):
         elif line.startswith("```"):
             end = lines.index("```", i + 1)
             kind = line[3:].split(" ")[0] or "text"
-            shown.append(f'<pre class="{kind}">' + html.escape("\n".join(lines[i + 1:end]), quote=False) + "</pre>")
+            shown.append(f'<pre class="{kind}" tabindex="0">' + html.escape("\n".join(lines[i + 1:end]), quote=False) + "</pre>")
             i = end + 1
         elif re.fullmatch(r"<!--.*-->", line):
             i += 1
@@ -160,7 +160,7 @@ def rendered(document):
 def contents(document):
     """Links to the headings of the second and third depth."""
     items = [(depth, text) for depth, text in headings(document) if depth in (2, 3)]
-    return ["<nav class=\"contents\"><ul>"] + [
+    return ["<nav class=\"contents\" aria-label=\"Contents\"><ul>"] + [
         f'<li class="depth{depth}"><a href="#{anchor(text)}">{inline(text, document)}</a></li>'
         for depth, text in items] + ["</ul></nav>"]
 
@@ -176,7 +176,7 @@ def page(title, body):
 <link rel="stylesheet" href="style.css">
 </head>
 <body>
-<header><nav><strong>AWF</strong> {named} <a href="index.html#all-pages">All pages</a></nav></header>
+<header><nav aria-label="Documents"><strong>AWF</strong> {named} <a href="index.html#all-pages">All pages</a></nav></header>
 <main>
 {body}
 </main>
@@ -201,13 +201,25 @@ def manual():
 
 def formatted(file):
     """A page of the manual, with links to those that are here only, and the anchors that mandoc makes."""
-    made = subprocess.run(["mandoc", "-Thtml", "-O", "fragment,toc,man=%N.%S.html", str(file)],
+    made = subprocess.run(["mandoc", "-Thtml", "-O", "fragment,man=%N.%S.html", str(file)],
                           check=True, capture_output=True, text=True).stdout
 
     def link(match):
         name = match.group(1).removesuffix(".html")
         return match.group(0) if (ROOT / "man" / name).exists() else f'<span class="Xr">{match.group(2)}</span>'
     made = re.sub(r'<a class="Xr" href="([^"]*)">(.*?)</a>', link, made, flags=re.S)
+    # A section of another page, which stands before or behind its name, is no place in this one.
+    there = set(re.findall(r' id="([^"]*)"', made))
+    made = re.sub(r'<a class="Sx" href="#([^"]*)">(.*?)</a>',
+                  lambda found: found.group(0) if found.group(1) in there else f'<span class="Sx">{found.group(2)}</span>',
+                  made, flags=re.S)
+    # Contents before the first section.
+    places = [f'<li class="depth{2 if kind == "Sh" else 3}"><a href="#{there}">{title}</a></li>' for kind, there, title in
+              re.findall(r'<h\d class="(Sh|Ss)" id="([^"]*)"><a [^>]*>(.*?)</a></h\d>', made, re.S)]
+    first = re.search(r'<section class="Sh">|<h\d class="Sh"', made).start()
+    made = made[:first] + '<nav class="contents" aria-label="Contents"><ul>' + "".join(places) + "</ul></nav>" + made[first:]
+    # What is wider than the page is moved by keys, too.
+    made = made.replace("<pre>", '<pre tabindex="0">')
     return page(f"{file.stem}({file.suffix[1:]})", made)
 
 

@@ -102,11 +102,13 @@ def typed(blocks, place):
     os.makedirs(place + "/work")
     with open(place + "/script", "w", encoding="utf-8") as file:
         file.write(script)
-    kept = {name: os.environ[name] for name in ("PATH", "ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
+    # Readers do not have the programs of tests.
+    path = ":".join(folder for folder in os.environ["PATH"].split(":") if "/tests/" not in folder + "/")
+    kept = {name: os.environ[name] for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if name in os.environ}
     shell = subprocess.Popen(
         ["sh", "../script"], cwd=place + "/work", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         start_new_session=True,
-        env={**kept, "HOME": place + "/home", "TERM": "dumb", "LC_ALL": "C.UTF-8", "TZ": "UTC", "AWF_SYNC": "none",
+        env={**kept, "PATH": path, "HOME": place + "/home", "TERM": "dumb", "LC_ALL": "C.UTF-8", "TZ": "UTC", "AWF_SYNC": "none",
              "GIT_CONFIG_NOSYSTEM": "1", "no_proxy": "127.0.0.1"})
     try:
         said = shell.communicate(timeout=120)[0].decode("utf-8", "replace")

@@ -9,7 +9,8 @@ chapter() {
 	local titles
 	mapfile -t titles < <(awk -v chapter="## $1" '/^## / { on = $0 == chapter } on && sub(/^### /, "")' "$ROOT/doc/cookbook.md")
 	[ "${#titles[@]}" -gt 0 ]
-	run -0 python3 "$ROOT/tests/support/recipes.py" "$ROOT/doc/cookbook.md" "${titles[@]}"
+	patient
+	run python3 "$ROOT/tests/support/recipes.py" "$ROOT/doc/cookbook.md" "${titles[@]}"
 	same "$output" "${#titles[@]} tried, 0 faults"
 }
 

@@ -157,8 +157,8 @@ complete_line() {
 	same "${COMPREPLY[*]}" --json
 }
 
-# Runs what a document tells its readers to type.
-recipes() { python3 "$ROOT/tests/support/recipes.py" "$@"; }
+# Runs what a document tells its readers to type, with programs whose patience is whole, as they are installed.
+recipes() { PATH="${BUILD%/test}/bin:$PATH" python3 "$ROOT/tests/support/recipes.py" "$@"; }
 
 # The block of README for those who are in a clone.
 clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROOT/README.md"; }
@@ -168,11 +168,14 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
 	[ "$(isolation)" = namespaces ] || skip 'no namespaces here'
 	[ "$(clone_block | grep -c .)" -eq 2 ]
+	local build=$BUILD
+	unset BUILD
 	cd "$ROOT"
 	eval "$(clone_block)" >"$BATS_TEST_TMPDIR/made"
 	cd "$BATS_TEST_TMPDIR/work"
+	export BUILD=$build
 	same "$(command -v awf-run)" "$ROOT/build/bin/awf-run"
-	run -0 recipes "$ROOT/README.md"
+	run recipes "$ROOT/README.md"
 	same "$output" '1 tried, 0 faults'
 }
 
@@ -182,7 +185,7 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 
 # bats test_tags=turn:2
 @test "the tutorial, word for word" {
-	run -0 recipes "$ROOT/doc/tutorial.md"
+	run recipes "$ROOT/doc/tutorial.md"
 	same "$output" '1 tried, 0 faults'
 }
 
@@ -193,7 +196,7 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 	for i in 0 1 2; do
 		chosen+=("${titles[(${AWF_TEST_TURN:-0} * 3 + i) % ${#titles[@]}]}")
 	done
-	run -0 recipes "$ROOT/doc/cookbook.md" "${chosen[@]}"
+	run recipes "$ROOT/doc/cookbook.md" "${chosen[@]}"
 	same "$output" '3 tried, 0 faults'
 }
 
@@ -243,10 +246,10 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 		```
 
 		### Varies
-		<!-- varies: 617 [0-9]+ -->
 		```sh
-		echo 617 is 8
+		echo 21 is 8
 		```
+		<!-- varies: 617 [0-9]+ -->
 		```text
 		617 is 8
 		```
@@ -260,7 +263,7 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 	done
 	run -1 recipes page.md Nothing
 	[[ $output == *'has no recipe: Nothing' ]]
-	sed -i 's/617 is 8$/618 is 9/' page.md
+	sed -i 's/617 is 8$/617 is 9/' page.md
 	run -1 recipes page.md Varies
 }
 

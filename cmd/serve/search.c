@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/patience.h"
 #include "base/text.h"
 #include "io/file.h"
 #include "json/writer.h"
@@ -20,8 +21,6 @@
 #include "serve_runs/search.h"
 #include "transcript/event_keys.h"
 
-#define SEARCH_MS 2000           /* after that no further run is begun */
-#define SEARCH_RUN_MS 10000      /* and after that, what is left of the run is left out */
 #define AT_ONCE 2
 #define LIMIT_DEFAULT 20         /* runs in which something was found */
 #define LIMIT_MOST 100

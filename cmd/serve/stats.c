@@ -190,6 +190,7 @@ stats_begin(struct request *r, struct stats **made)
 	x->since = since;
 	x->figures.by = x->by;
 	x->figures.since = since;
+	x->figures.until = clock_wall();
 	x->timer.due = stats_look;
 	x->task.step = stats_step;
 	x->until = clock_monotonic() + WAIT_MS;

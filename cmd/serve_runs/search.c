@@ -184,6 +184,7 @@ search_run(const struct search_text *s, const struct storage *storage, const cha
 	int got = reader_open(&reader, path, &err);
 
 	free(path);
+	*hits = 0;
 	if (got != 0)
 		return SEARCH_UNREADABLE;
 	while (end == SEARCH_WHOLE && (got = reader_next(&reader, &line, &len, &err)) == 1) {

@@ -241,6 +241,18 @@ figure_row_add_failure(struct figure_row *row, const struct figure *figure)
 	list[place] = new;
 }
 
+/* Counts it in its span; what is later than now, by another clock, in the last one. */
+static void
+figure_row_count_span(struct figure_row *row, const struct figures *f, const struct figure *figure)
+{
+	const int64_t whole = f->until - f->since, at = figure->wall - f->since;
+	const int64_t span = whole > 0 && at < whole ? (int64_t)((double)at / (double)whole * FIGURE_SPANS) : FIGURE_SPANS - 1;
+
+	row->spans[span < FIGURE_SPANS ? span : FIGURE_SPANS - 1][0]++;
+	if (figure->reason != NULL)
+		row->spans[span < FIGURE_SPANS ? span : FIGURE_SPANS - 1][1]++;
+}
+
 void
 figures_add(void *context, const struct figure *figure)
 {
@@ -252,6 +264,7 @@ figures_add(void *context, const struct figure *figure)
 	row = figures_row(f, figure->name);
 	if (figure->ended) {
 		row->count++;
+		figure_row_count_span(row, f, figure);
 		if ((row->duration_count & (row->duration_count + 1)) == 0 || row->duration_count == 0)
 			row->durations = memory_array(row->durations, row->duration_count * 2 + 2, sizeof *row->durations);
 		row->durations[row->duration_count++] = figure->ms;
@@ -269,7 +282,7 @@ figures_add(void *context, const struct figure *figure)
 int
 figures_begin(struct figures *f, enum figures_by by, int64_t since, struct error *err)
 {
-	*f = (struct figures){ .by = by, .since = since };
+	*f = (struct figures){ .by = by, .since = since, .until = clock_wall() };
 	return cost_begin(&f->cost, err);
 }
 
@@ -393,6 +406,16 @@ figures_write_row(const struct figures *f, const struct figure_row *row, struct 
 			writer_member_integer(w, KEY_SEQ, row->failures[i].seq);
 			writer_member_string(w, "at", clock_text(row->failures[i].wall, at));
 			writer_object_end(w);
+		}
+		writer_array_end(w);
+	}
+	if (f->since > 0) {
+		writer_member_array(w, "spans");
+		for (size_t i = 0; i < FIGURE_SPANS; i++) {
+			writer_array(w);
+			writer_integer(w, row->spans[i][0]);
+			writer_integer(w, row->spans[i][1]);
+			writer_array_end(w);
 		}
 		writer_array_end(w);
 	}

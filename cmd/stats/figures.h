@@ -56,6 +56,7 @@ int figures_reading_go(struct figures_reading *r, const char *path, struct error
 void figures_reading_end(struct figures_reading *r);
 
 #define FIGURE_FAILURES 3    /* that a row keeps: of different reasons, the last */
+#define FIGURE_SPANS 24      /* equal spans of the time since `since`, for what comes and goes */
 
 struct figure_failure {
 	char *reason;
@@ -67,6 +68,7 @@ struct figure_row {
 	char *name;
 	int64_t count, failed;
 	struct figure_failure failures[FIGURE_FAILURES]; /* the last first; reason NULL: none */
+	uint32_t spans[FIGURE_SPANS][2]; /* count, failed */
 	int64_t *durations;      /* ms */
 	size_t duration_count;
 	int64_t input_tokens, output_tokens;
@@ -76,7 +78,7 @@ struct figure_row {
 
 struct figures {
 	enum figures_by by;
-	int64_t since;           /* what was before is left out, µs since 1970 */
+	int64_t since, until;    /* what was before is left out, µs since 1970; now */
 	struct cost cost;
 	struct figure_row *rows;
 	size_t count;

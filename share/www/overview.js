@@ -21,11 +21,31 @@ const columns = [
 	{ key: "name", text: ({ by }) => heads[by][0], value: (row) => row.name.toLowerCase(), ascending: true },
 	{ key: "count", text: ({ by }) => heads[by][1], value: (row) => row.count, show: (row) => count(row.count), number: true },
 	{ key: "failed", text: () => "Failed", value: rate, show: (row) => row.failed === 0 ? "" : `${percent(rate(row))} (${count(row.failed)})`, number: true },
+	{ key: "spans", text: () => "Over time" },
 	{ key: "p50", text: () => "p50", value: (row) => row.p50_ms, show: (row) => row.count > 0 ? duration(row.p50_ms) : "", number: true, title: "Half of them took no longer" },
 	{ key: "p95", text: () => "p95", value: (row) => row.p95_ms, show: (row) => row.count > 0 ? duration(row.p95_ms) : "", number: true, title: "19 of 20 took no longer" },
 	{ key: "tokens", text: () => "Tokens", value: tokens, show: (row) => tokens(row) > 0 ? `${count(row.input_tokens)} in, ${count(row.output_tokens)} out` : "", number: true },
 	{ key: "cost", text: () => "Cost", value: costOf, show: (row) => row.cost === undefined ? "not known" : dollars(String(row.cost)), number: true },
 ];
+
+const sortable = columns.filter(({ value }) => value);
+const SVG = "http://www.w3.org/2000/svg";
+
+// How many ended in each span of the time, and how many of them failed, as bars.
+function bars(spans) {
+	const most = Math.max(...spans.map(([n]) => n)), svg = document.createElementNS(SVG, "svg");
+	svg.setAttribute("viewBox", `0 0 ${spans.length * 4} 20`);
+	svg.setAttribute("role", "img");
+	svg.setAttribute("aria-label", `Over time: at most ${count(most)} in a span, failures in ${spans.filter(([, failed]) => failed > 0).length} of ${spans.length} spans`);
+	spans.forEach(([n, failed], i) => [[n, ""], [failed, "bad"]].forEach(([of, name]) => {
+		if (of === 0)
+			return;
+		const bar = document.createElementNS(SVG, "rect"), high = Math.max(2, of / most * 20);
+		Object.entries({ x: i * 4, y: 20 - high, width: 3, height: high, class: name }).forEach(([key, value]) => bar.setAttribute(key, value));
+		svg.append(bar);
+	}));
+	return svg;
+}
 
 const percent = (share) => share > 0 && share < 0.01 ? "<1 %" : `${Math.round(share * 100)} %`;
 
@@ -36,7 +56,7 @@ function readState() {
 	const given = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
 	return {
 		by: given.by in kinds ? given.by : "workflow", since: given.since in spans ? given.since : "7d",
-		sort: columns.some(({ key }) => key === given.sort) ? given.sort : "cost",
+		sort: sortable.some(({ key }) => key === given.sort) ? given.sort : "cost",
 		turned: given.turned === "1", q: given.q ?? "",
 	};
 }
@@ -108,7 +128,7 @@ function sortBy(column) {
 }
 
 function drawHead() {
-	headRow.replaceChildren(...columns.map((column) => h("th", {
+	headRow.replaceChildren(...columns.map((column) => !column.value ? h("th", { scope: "col", class: column.key }, column.text()) : h("th", {
 		scope: "col", class: column.number ? "number" : "", title: column.title,
 		"aria-sort": state.sort === column.key ? isUp(column) ? "ascending" : "descending" : undefined,
 	}, h("button", { type: "button", class: "plain sort", onclick: () => {
@@ -131,11 +151,21 @@ function makeRow(name) {
 	return row;
 }
 
+function fillSpans(cell, spans) {
+	const text = JSON.stringify(spans);
+	if (cell.dataset.is === text)
+		return;
+	cell.dataset.is = text;
+	cell.replaceChildren(bars(spans));
+}
+
 function fillRow(element, row) {
 	columns.forEach((column, i) => {
 		const cell = element.cells[i];
 		if (column.key === "name")
 			say(cell.firstChild, row.name || "(no name)");
+		else if (column.key === "spans")
+			fillSpans(cell, row.spans);
 		else
 			say(cell, column.show(row));
 	});
@@ -278,7 +308,7 @@ export async function showOverview(main) {
 		{ keys: ["Enter", "o"], text: "Unfold the row: the calls behind it", run: () => document.activeElement.click() },
 		{ keys: ["b"], text: "Workflows, steps, tools, models", run: () => choose({ by: next(kinds, state.by) }) },
 		{ keys: ["p"], text: "Day, week, month", run: () => choose({ since: next(spans, state.since) }) },
-		{ keys: ["s"], text: "Sort by the next column", run: () => sortBy(columns[(columns.findIndex(({ key }) => key === state.sort) + 1) % columns.length]) },
+		{ keys: ["s"], text: "Sort by the next column", run: () => sortBy(sortable[(sortable.findIndex(({ key }) => key === state.sort) + 1) % sortable.length]) },
 		{ keys: ["r"], text: "Sort the other way round", run: () => sortBy(columns.find(({ key }) => key === state.sort)) },
 		{ keys: ["/"], text: "Filter", run: () => field.focus() },
 		{ keys: ["u", "Escape"], text: "The list of runs", run: () => location.assign("/") },

@@ -367,7 +367,7 @@ const scenarios = {
 					});
 				await page.waitForTimeout(50);
 				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell, .compare-with form), img:not([src^="blob:"]),
-					a:not([href^="/runs/"], [href^="#"], [href="/"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
+					a:not([href^="/runs/"], [href^="#"], [href="/"], #views > a), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
 				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
 			});
 			assert.match(await page.textContent("main"), /<img src=x onerror=/);

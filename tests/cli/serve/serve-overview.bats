@@ -44,6 +44,17 @@ many() {
 	many 20000
 	serve
 	drive many 20000 >&3
+	# A search tells how far it got, and goes on from there.
+	TOKEN=$(awf-serve --new-token read)
+	next= read=0 requests=0
+	while [ "$next" != null ]; do
+		ask_tcp "/api/search?q=nowhere-at-all${next:+&before=$next}" >body
+		[ "$(jq .read body)" -gt "$read" ]
+		read=$(jq .read body) next=$(jq -r .next body) requests=$((requests + 1))
+	done
+	same "$(jq -c '[.runs, .read, (.found | length)]' body)" '[20000,20000,0]'
+	echo "a search of 20000 runs: $requests requests" >&3
+	[ "$requests" -gt 1 ]
 	# What the server keeps of them is bounded.
 	resident=$(awk '/^VmRSS/ { print $2 }' "/proc/$SERVE_PID/status")
 	echo "resident: $resident KiB" >&3

@@ -844,6 +844,8 @@ shows() {
 	same "$(awf-tail --stats --by step --json | jq -c 'select(.step == "bad b") | [.failed, .last_failure, [.last_failures[].reason]]')" \
 		'[4,"sh: exit status 3: why",["sh: exit status 3: why","sh: exit status 3: other"]]'
 	same "$(awf-tail --stats --by step --json | jq -r 'select(.step == "bad b").last_failures[0].run_id')" "$(basename "$(transcript)" .jsonl)"
+	# Over time: all of it in the last span of a month.
+	same "$(awf-tail --stats --since 30d --by step --json | jq -c 'select(.step == "bad b") | [(.spans | length), .spans[22], .spans[23]]')" '[24,[0,0],[4,4]]'
 	# What waits has not ended, and has not failed; what was cancelled has not failed.
 	awf-run --name asks -c 'awf-step --approve ok | awf-step go -r -- cat' <<<x || [ $? = 75 ]
 	same "$(awf-tail --stats --by step --json | jq -c 'select(.step | startswith("asks"))')" ''

@@ -3,8 +3,8 @@
  * strictly. A segment may contain any text that %-escapes can express, including a slash, but no
  * NUL or other control characters: it is compared with names, and never used as a part of a path.
  */
-#ifndef AWF_HTTPD_TARGET_H
-#define AWF_HTTPD_TARGET_H
+#ifndef AWF_SERVE_RUNS_TARGET_H
+#define AWF_SERVE_RUNS_TARGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -2,7 +2,7 @@
  * The text is split at separators first, then each part is decoded in place: an escaped separator
  * does not separate.
  */
-#include "httpd/target.h"
+#include "serve_runs/target.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -142,7 +142,7 @@ function open() {
 		state: (state, error) => {
 			say(byId("link"), state === "cut" ? "connection lost, trying again" : "");
 			if (state === "live")
-				live.clear();
+				live.renew();
 			if (state !== "over")
 				return;
 			stream = null;

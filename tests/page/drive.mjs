@@ -1372,7 +1372,8 @@ const scenarios = {
 			if (took > slowest[1])
 				slowest = [name, took];
 		}
-		assert.deepEqual(asked, []);
+		// The list of runs, which is behind it, goes on asking for its own.
+		assert.deepEqual(asked.filter((each) => !each.startsWith(url + "/api/runs?")), []);
 		assert.equal(await page.evaluate(() => window.bad), undefined);
 		console.log(`${hostile.length} texts; slowest: ${slowest[0]}, ${slowest[1].toFixed(0)} ms`);
 		// What grows is what it is at once, at each length; blocks that are done stay the elements that they are.
@@ -1615,7 +1616,7 @@ const scenarios = {
 					await page.waitForTimeout(150);
 					for (const open of more !== "" ? [false, true] : [false]) {
 						if (open)
-							await page.evaluate(() => document.querySelectorAll("details:not([open])").forEach((each) => { each.open = true; }));
+							await page.evaluate(() => document.querySelectorAll(".conversation details:not([open]), .details-pane details:not([open])").forEach((each) => { each.open = true; }));
 						await page.waitForTimeout(150);
 						const wide = await page.$$eval(".conversation .scroll:not([hidden]), .details-pane .scroll, body", (all) => all.map((each) => each.scrollWidth - each.clientWidth));
 						assert.ok(wide.every((more) => more <= 0), `${width}: cut off: ${wide}`);

@@ -1302,6 +1302,17 @@ const scenarios = {
 		await page.selectOption(".pane-head select", "errors");
 		await until("errors alone", async () => (await talked()).every(({ text }) => /✗|⊘|‖|–|\?|error|skipped|↻/.test(text)));
 		await page.selectOption(".pane-head select", "");
+		// An answer is copied as it was written; the record is saved.
+		await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+		await goToRow(33);
+		await page.hover("article.current");
+		await page.click("article.current .copy");
+		await until("it is copied", async () => await page.textContent("article.current .copy") === "Copied");
+		assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^Since 14:02 each instance.*\n\n1\. Requests wait/);
+		await page.keyboard.press("l");
+		const [saved] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('Download')")]);
+		assert.equal(readFileSync(await saved.path(), "utf8").trim().split("\n").length, await events());
+		await page.keyboard.press("l");
 		// The details of a row that is clicked.
 		await page.setViewportSize({ width: 2560, height: 1440 });
 		await goToRow(24);
@@ -1585,6 +1596,15 @@ const scenarios = {
 		assert.equal(await page.isVisible(".pane.tree"), false);
 		await press("d");
 		await page.waitForSelector(".pane.tree:visible");
+		// All is opened, folded, and as it was.
+		const opens = () => page.$$eval("article.talk details", (all) => [...new Set(all.map((each) => each.open))].sort().join());
+		const before = await opens();
+		await press("O");
+		await until("all is open", async () => await opens() === "true");
+		await press("O");
+		await until("all is folded", async () => await opens() === "false");
+		await press("O");
+		await until("as it was", async () => await opens() === before);
 		const seq = Number(await current());
 		await press("l");
 		// The row is of a tool's call and its result, which is the error.

@@ -87,6 +87,15 @@ export class Conversation {
 			this.list.follow(true);
 	}
 
+	// All rows anew: what is open in them is another.
+	redraw() {
+		const { current } = this;
+		this.list.measured.clear();
+		this.select(this.call);
+		if (current !== null)
+			this.show(current, true);
+	}
+
 	clear() {
 		this.talk.clear();
 		this.list.measured.clear();

@@ -71,6 +71,15 @@ export class Events {
 			this.list.show(this.indexOf(this.current));
 	}
 
+	// All rows anew: what is open in them is another.
+	redraw() {
+		const { current } = this;
+		this.list.measured.clear();
+		this.select(this.call);
+		if (current !== null)
+			this.show(current, true);
+	}
+
 	#choose() {
 		const { record, call, types, found } = this;
 		this.seqs = record.within(call);

@@ -3,6 +3,7 @@
 // beside the events (awf-serve(1)), and it goes as its event comes.
 import { h } from "/www/dom.js";
 
+const RENEWED_MS = 3000;
 const SHOWN = 3000;                   // characters, the last ones
 const signs = { __proto__: null, thinking: "thinking", tool: "calls a tool", output: "prints" };
 
@@ -18,6 +19,11 @@ export class Live {
 	write({ call, tool, turn, kind, append, restart, cut, done }) {
 		const key = tool ?? call;
 		let now = this.#calls.get(key);
+		if (now?.isOld) {
+			now.isOld = false;
+			now.parts = [];
+			now.cut = false;
+		}
 		if (done || restart) {
 			this.#calls.delete(key);
 		} else {
@@ -47,6 +53,18 @@ export class Live {
 	clear() {
 		this.#calls.clear();
 		this.changed();
+	}
+
+	// Another connection tells anew what is being written; until then what is here stands, for a while.
+	renew() {
+		for (const now of this.#calls.values())
+			now.isOld = true;
+		setTimeout(() => {
+			for (const [key, { isOld }] of this.#calls)
+				if (isOld)
+					this.#calls.delete(key);
+			this.changed();
+		}, RENEWED_MS);
 	}
 
 	// What is written in a call (null: in any), and in those in it: [{ n, turn, parts, cut }], n the

@@ -2,8 +2,8 @@
 // read first; then each event comes by the stream, once, in order. When an attempt has ended the
 // stream does, too; a further attempt, or a decision, is seen by asking now and then.
 import { againButton } from "/www/again.js";
-import { get, post, runPath } from "/www/api.js";
-import { forgetOpened } from "/www/blocks.js";
+import { get, post, request, runPath } from "/www/api.js";
+import { forgetOpened, openAll } from "/www/blocks.js";
 import { compareWith } from "/www/compare.js";
 import { Conversation } from "/www/conversation.js";
 import { Details } from "/www/details.js";
@@ -143,7 +143,7 @@ function open() {
 		state: (state, error) => {
 			say(byId("link"), state === "cut" ? "connection lost, trying again" : "");
 			if (state === "live")
-				live.clear();
+				live.renew();
 			if (state !== "over")
 				return;
 			stream = null;
@@ -227,6 +227,7 @@ function showView(word) {
 	parts.eventsView.setAttribute("aria-pressed", String(shown === events));
 	parts.conversation.hidden = shown !== conversation;
 	parts.events.hidden = shown !== events;
+	parts.download.hidden = shown !== events;
 	if (was !== shown) {
 		shown.current = was.current;
 		shown.select(was.call, was.types, was.found);
@@ -422,6 +423,25 @@ function toggleRow() {
 		fold.open = !fold.open;
 }
 
+let allOpen = null;
+
+function toggleAll() {
+	allOpen = allOpen === null ? true : allOpen ? false : null;
+	openAll(allOpen);
+	shown.redraw();
+}
+
+// The record, as a file.
+async function download() {
+	try {
+		const url = URL.createObjectURL(await (await request(runPath(runId) + "/events")).blob());
+		h("a", { href: url, download: runId + ".jsonl" }).click();
+		setTimeout(() => URL.revokeObjectURL(url), 60_000);
+	} catch (error) {
+		said(error.message);
+	}
+}
+
 function toggleDetails() {
 	showPane(parts.panes.dataset.pane === "details" ? "tree" : "details");
 }
@@ -439,6 +459,7 @@ const keys = [
 	{ keys: ["o"], text: "Open what is folded in the row, or fold it", run: () => toggleRow() },
 	{ keys: ["e"], text: "Next error", run: () => stepError(1) },
 	{ keys: ["E"], text: "Previous error", run: () => stepError(-1) },
+	{ keys: ["O"], text: "Open all that is folded, fold all, each as it was", run: toggleAll },
 	{ keys: ["g"], text: "First row", run: () => goTo(shown.firstSeq, true) },
 	{ keys: ["G"], text: "Last row", run: () => goTo(shown.lastSeq, true) },
 	{ keys: ["f"], text: "Follow what comes", run: () => follow(!shown.list.following) },
@@ -505,6 +526,7 @@ function build(main, may) {
 		details: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" }),
 		talkView: button("Conversation", () => showView(""), { "aria-pressed": "true" }),
 		eventsView: button("Events", () => showView("events"), { "aria-pressed": "false", "aria-keyshortcuts": "l" }),
+		download: button("Download", download, { hidden: true }),
 		detailsButton: button("Details", toggleDetails, { class: "details-button", "aria-pressed": "false", "aria-keyshortcuts": "d" }),
 		told: h("span", { role: "status", class: "note" }),
 		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
@@ -525,7 +547,7 @@ function build(main, may) {
 	        parts.tree),
 	    h("section", { class: "pane conversation", "aria-label": "Conversation" },
 	        h("div", { class: "pane-head" }, h("div", { class: "views", role: "group", "aria-label": "What is shown" }, parts.talkView, parts.eventsView), parts.where, parts.all,
-	            parts.found, parts.search, parts.kind, parts.follow, parts.detailsButton), parts.conversation, parts.events, parts.tell),
+	            parts.found, parts.search, parts.kind, parts.follow, parts.download, parts.detailsButton), parts.conversation, parts.events, parts.tell),
 	    h("section", { class: "pane details-pane", "aria-label": "Details" }, h("div", { class: "pane-head" }, h("h2", null, "Details")), parts.details));
 	let typed = 0;
 	parts.search.addEventListener("input", () => {

@@ -4,7 +4,7 @@ import { bare } from "/www/ansi.js";
 import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput } from "/www/blocks.js";
 import { arrange, h, say } from "/www/dom.js";
 import { messageNote, output, rest } from "/www/event.js";
-import { bytes, count, dollars, duration, line, signs } from "/www/format.js";
+import { bytes, count, dollars, duration, line, signs, when } from "/www/format.js";
 import { parse } from "/www/json.js";
 import { Prose } from "/www/prose.js";
 
@@ -137,11 +137,19 @@ export function fillRow(element, row, context) {
 		}
 	element.setAttribute("aria-label", shown.label || row.kind);
 	arrange(main, shown.parts.flat(4).filter((part) => part instanceof Node));
-	margin.replaceChildren(...row.seq === null ? [] : [h("a", { class: "seq", href: "#" + row.seq, "aria-label": `Event ${row.seq}` }, "#" + row.seq)],
-	    ...shown.margin.filter(Boolean).map((part) => h("span", null, part)));
+	margin.replaceChildren(...row.seq === null ? [] : [h("a", { class: "seq", href: "#" + row.seq, "aria-label": `Event ${row.seq}`,
+		title: record.zero ? when(record.zero + record.entries[row.seq - 1].at) : null }, "#" + row.seq)],
+	...shown.margin.filter(Boolean).map((part) => h("span", null, part)), ...shown.copy ? copyButton(shown.copy) : []);
 	if (hadFocus && !main.contains(document.activeElement))
 		(main.querySelector("summary") ?? element).focus({ preventScroll: true });
 	return true;
+}
+
+// Copies a text as it was written, where the browser lets a page do that.
+function copyButton(text) {
+	return navigator.clipboard ? [h("button", { type: "button", class: "copy", onclick: async ({ currentTarget: button }) => {
+		await navigator.clipboard.writeText(text).then(() => say(button, "Copied"), () => say(button, "Not copied"));
+	} }, "Copy")] : [];
 }
 
 // What is known of a row whose events are not here.
@@ -310,6 +318,7 @@ const fillers = {
 	prompt(shown, row, { record, payloads }) {
 		const event = payloads.have(row.seq), payload = event.payload ?? {}, key = keyOf(record, row.seq);
 		const blocks = payload.blocks ?? [];
+		shown.copy = textOf(payload);
 		const who = payload.told ? `told by ${payload.told.by ?? "somebody"}` : payload.compact ? "summary of what was said before" :
 			payload.handoff ? `handed over from ${payload.handoff.from} to ${payload.handoff.to}` :
 			payload.before_turn ? "program before the turn: " + payload.before_turn.name : blocks.length === 0 ? "changed for the turns that follow" : "prompt";
@@ -339,6 +348,7 @@ const fillers = {
 			shown.parts = note;
 			return;
 		}
+		shown.copy = textOf(payload);
 		const used = { text: 0, thinking: 0 };
 		// A tool that was called has a row of its own; what the model asked for and nobody called stands here.
 		let called = row.uses;

@@ -41,7 +41,8 @@ export class Talk {
 		const { loose, calls } = record;
 		let at = 0;
 		for (const each of calls) {
-			if (each.around !== null)
+			// Of a record that is being read some calls may not be there yet.
+			if (each === undefined || each.around !== null)
 				continue;
 			for (; loose[at] < (each.events[0] ?? each.first_seq); at++)
 				out.push(this.#looseRow(loose[at]));

@@ -230,7 +230,7 @@ export class Tree {
 		// Of a step that is made several times: which time, and which item; of a round or branch its number.
 		const [item, occurrence] = (call.id ?? "").split(":").reverse();
 		const many = (occurrence > 0 ? ":" + occurrence : "") + (item > 0 || call.step === call.n ? `[${item}]` : "");
-		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name} ${duration(until - call.at)}`)];
+		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name}: ${duration(until - call.at)}, from +${duration(call.at)} to +${duration(until)}`)];
 		if (call.children.length === 0 && !open)
 			for (const seq of call.events.slice(0, BARS_MOST))
 				bars.push(this.#eventBar(seq));

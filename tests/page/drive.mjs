@@ -1306,6 +1306,17 @@ const scenarios = {
 		await page.selectOption(".pane-head select", "errors");
 		await until("errors alone", async () => (await talked()).every(({ text }) => /✗|⊘|‖|–|\?|error|skipped|↻/.test(text)));
 		await page.selectOption(".pane-head select", "");
+		// An answer is copied as it was written; the record is saved.
+		await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+		await goToRow(33);
+		await page.hover("article.current");
+		await page.click("article.current .copy");
+		await until("it is copied", async () => await page.textContent("article.current .copy") === "Copied");
+		assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^Since 14:02 each instance.*\n\n1\. Requests wait/);
+		await page.keyboard.press("l");
+		const [saved] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('Download')")]);
+		assert.equal(readFileSync(await saved.path(), "utf8").trim().split("\n").length, await events());
+		await page.keyboard.press("l");
 		// The details of a row that is clicked.
 		await page.setViewportSize({ width: 2560, height: 1440 });
 		await goToRow(24);
@@ -1348,10 +1359,9 @@ const scenarios = {
 				const elements = { DIV: [], P: [], H3: [], H4: [], H5: [], H6: [], HR: [], PRE: [], CODE: [], BLOCKQUOTE: [], UL: [], OL: ["start"], LI: [], TABLE: [], THEAD: [], TBODY: [], TR: [],
 					TH: ["scope"], TD: [], EM: [], STRONG: [], DEL: [], BR: [], SPAN: ["title", "aria-hidden"], A: ["href", "rel", "target", "title"] };
 				const always = ["class", "tabindex", "role", "aria-label"], found = [];
-				// Of what is very long the page shows the beginning (said.js).
+				// Of what is long the page shows the beginning, and of what is very long no more than this (said.js).
 				const begin = performance.now(), made = window.prose(text.slice(0, 400_000)), took = performance.now() - begin;
-				const shown = document.createElement("div");
-				shown.append(made);
+				const shown = window.prose(text.slice(0, 20_000));
 				document.querySelector("main").append(shown);
 				for (const element of made.querySelectorAll("*")) {
 					if (!(element.nodeName in elements))
@@ -1377,7 +1387,8 @@ const scenarios = {
 			if (took > slowest[1])
 				slowest = [name, took];
 		}
-		assert.deepEqual(asked, []);
+		// The list of runs, which is behind it, goes on asking for its own.
+		assert.deepEqual(asked.filter((each) => !each.startsWith(url + "/api/runs?")), []);
 		assert.equal(await page.evaluate(() => window.bad), undefined);
 		console.log(`${hostile.length} texts; slowest: ${slowest[0]}, ${slowest[1].toFixed(0)} ms`);
 		// What grows is what it is at once, at each length; blocks that are done stay the elements that they are.
@@ -1488,7 +1499,8 @@ const scenarios = {
 		await until("the end", async () => /success|failed/.test(await page.textContent("main .state")), 60_000);
 		assert.equal(await page.evaluate(() => window.kept), true);
 		await until("nothing is written", async () => (await page.$$("article.talk.live")).length === 0);
-		const rows = await talked(), texts = rows.map(({ text }) => text).join("\n");
+		// The command line of the run has the prompt, too.
+		const rows = (await talked()).filter(({ label }) => label !== "The run begins"), texts = rows.map(({ text }) => text).join("\n");
 		for (const once of ["First a picture of it:", "It is done.", "What is the **plan**?"])
 			assert.equal(texts.split(once).length - 1, 1, once);
 		assert.doesNotMatch(texts, /wrong/);
@@ -1502,7 +1514,7 @@ const scenarios = {
 		const followed = (await talked()).map(withoutFolds);
 		await page.reload();
 		await page.waitForSelector("article.talk");
-		await until("all is here", async () => (await page.$$("article.talk.empty")).length === 0);
+		await until("all is here", async () => (await page.$$("article.talk.empty")).length === 0 && await page.textContent(".problem") === "");
 		const anew = (await talked()).map(withoutFolds);
 		assert.deepEqual(followed, anew);
 		await other.close();
@@ -1588,6 +1600,15 @@ const scenarios = {
 		assert.equal(await page.isVisible(".pane.tree"), false);
 		await press("d");
 		await page.waitForSelector(".pane.tree:visible");
+		// All is opened, folded, and as it was.
+		const opens = () => page.$$eval("article.talk details", (all) => [...new Set(all.map((each) => each.open))].sort().join());
+		const before = await opens();
+		await press("O");
+		await until("all is open", async () => await opens() === "true");
+		await press("O");
+		await until("all is folded", async () => await opens() === "false");
+		await press("O");
+		await until("as it was", async () => await opens() === before);
 		const seq = Number(await current());
 		await press("l");
 		// The row is of a tool's call and its result, which is the error.
@@ -1619,7 +1640,7 @@ const scenarios = {
 					await page.waitForTimeout(150);
 					for (const open of more !== "" ? [false, true] : [false]) {
 						if (open)
-							await page.evaluate(() => document.querySelectorAll("details:not([open])").forEach((each) => { each.open = true; }));
+							await page.evaluate(() => document.querySelectorAll(".conversation details:not([open]), .details-pane details:not([open])").forEach((each) => { each.open = true; }));
 						await page.waitForTimeout(150);
 						const wide = await page.$$eval(".conversation .scroll:not([hidden]), .details-pane .scroll, body", (all) => all.map((each) => each.scrollWidth - each.clientWidth));
 						assert.ok(wide.every((more) => more <= 0), `${width}: cut off: ${wide}`);

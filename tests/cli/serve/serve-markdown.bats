@@ -4,7 +4,13 @@
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
 
-@test "Markdown: what each form is, and that hostile texts take little time and make no deep tree" {
-	command -v node >/dev/null || skip "no node"
-	timeout 300 node "$ROOT/tests/page/markdown.mjs" >&3
+prepare() { command -v node >/dev/null || skip "no node"; }
+
+@test "what each form of Markdown is, and where links may lead" {
+	timeout 300 node "$ROOT/tests/page/markdown.mjs" forms
+}
+
+# bats test_tags=ci
+@test "hostile Markdown takes time in proportion to its length, and makes no deep tree" {
+	timeout 300 node "$ROOT/tests/page/markdown.mjs" hostile
 }

@@ -299,7 +299,7 @@ draw_run(struct drawing *d, const struct live_run *r)
 	buffer_free(&text);
 }
 
-/* How long the calls take that have not ended, judging by those that have; -1: not known. */
+/* How long the calls take that have not ended, judging by those that have; -1: not known, or they take longer. */
 static int64_t
 time_left(const struct live_step *s, int64_t items, int64_t now)
 {
@@ -310,7 +310,7 @@ time_left(const struct live_step *s, int64_t items, int64_t now)
 		return -1;
 	left = (double)(s->last - s->paced_since) / (double)s->paced * (double)(items - live_view_ended(s)) -
 	    (double)(now - s->last);
-	return left > 0 ? left < 1e15 ? (int64_t)left : -1 : 0;
+	return left > 0 && left < 1e15 ? (int64_t)left : -1;
 }
 
 /* Appends a time that is estimated: "about 45s left". */

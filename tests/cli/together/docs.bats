@@ -269,7 +269,7 @@ alike() { sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\<[0-9a-f]{8}\>/ID
 	done <links
 	python3 -c 'import sys, xml.dom.minidom as dom
 text = "".join(node.data for tspan in dom.parse(sys.argv[1]).getElementsByTagName("tspan") for node in tspan.childNodes)
-sys.exit("awf-run" not in text or "running" not in text)' "$ROOT/examples/live-view.svg"
+sys.exit("awf-run" not in text or "running" not in text or " of 96" not in text)' "$ROOT/examples/live-view.svg"
 }
 
 @test "README: every page that it names is there" {

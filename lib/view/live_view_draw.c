@@ -2,7 +2,7 @@
  * How the live view looks. A row is built as plain text and cut to the width; only its symbol has a
  * colour, which is inserted before the part that may be cut; what waits is all in one colour. Of a line of counts and
  * figures whole parts are left out, the least important first. On a terminal without UTF-8 this
- * file's symbols are replaced by ASCII ones, and each character of other texts that it cannot show
+ * file's symbols are replaced by ASCII ones, and each column of other texts that it cannot show
  * by a question mark.
  */
 #include "view/live_view.h"
@@ -57,8 +57,10 @@ draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer
 	for (size_t i = 0; !v->utf8 && i < cut.len;) {
 		const unsigned n = utf8_decode(cut.data + i, cut.len - i, &code);
 
-		buffer_byte(out, code < 0x80 ? (char)code : code == 0x2026 ? '.' : code == 0xd7 ? 'x' :
-		    code == 0x25b8 ? '>' : '?');
+		/* as many columns as the character has */
+		for (size_t column = 0; column < text_columns(code); column++)
+			buffer_byte(out, code < 0x80 ? (char)code : code == 0x2026 ? '.' : code == 0xd7 ? 'x' :
+			    code == 0x25b8 ? '>' : '?');
 		i += n > 0 ? n : 1;
 	}
 	buffer_free(&cut);
@@ -297,7 +299,7 @@ draw_run(struct drawing *d, const struct live_run *r)
 	buffer_free(&text);
 }
 
-/* How long the calls take that have not ended, judging by those that have; -1: not known. */
+/* How long the calls take that have not ended, judging by those that have; -1: not known, or they take longer. */
 static int64_t
 time_left(const struct live_step *s, int64_t items, int64_t now)
 {
@@ -308,14 +310,14 @@ time_left(const struct live_step *s, int64_t items, int64_t now)
 		return -1;
 	left = (double)(s->last - s->paced_since) / (double)s->paced * (double)(items - live_view_ended(s)) -
 	    (double)(now - s->last);
-	return left > 0 ? left < 1e15 ? (int64_t)left : -1 : 0;
+	return left > 0 && left < 1e15 ? (int64_t)left : -1;
 }
 
 /* Appends a time that is estimated: "about 45s left". */
 static void
 add_time_left(struct buffer *out, int64_t left)
 {
-	long long seconds = (long long)(left / 1000000) + 1;
+	long long seconds = (long long)(left / 1000000) + (left % 1000000 > 0);
 
 	if (left < 0)
 		return;

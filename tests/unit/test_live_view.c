@@ -3,6 +3,7 @@
 #include "record.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "unit.h"
 #include "view/live_view.h"
 
@@ -528,6 +529,154 @@ test_items_have_lines(void **state)
 	end();
 }
 
+/* The share, and how long the others take, once it is known how many there are; parts that do not fit are left out. */
+static void
+test_what_is_left(void **state)
+{
+	static const struct { size_t width; const char *step; } widths[] = {
+		{ 90, "⠋ map               4.0s  6 of 20, 30 %, 1 failed, 2 running, about 6s left\n" },
+		{ 60, "⠋ map               4.0s  6 of 20, 1 failed, 2 running\n" },
+		{ 50, "⠋ map               4.0s  6 of 20, 1 failed\n" },
+		{ 40, "⠋ map              4.0s  6 of 20\n" },
+	};
+	struct buffer out = BUFFER_INIT;
+
+	(void)state;
+	begin(90, 24);
+	for (unsigned i = 0; i < 8; i++)
+		item_starts("map", i, 0);
+	for (unsigned i = 0; i < 6; i++)
+		item_ends("map", i, 500 * i + 500, i == 3 ? "\"error\":{\"code\":\"exit_status\",\"message\":\"bc: exit status 1\"}" : "\"result\":1");
+	live_view_note_items(&view, RUN_ID, "map:0", 20);
+	live_view_note_items(&view, OTHER_ID, "map:0", 7); /* is no run that is shown */
+	for (size_t i = 0; i < COUNT(widths); i++) {
+		view.width = widths[i].width;
+		buffer_clear(&out);
+		live_view_draw(&view, BEGIN + 4000000, &out);
+		if (strstr(buffer_string(&out), widths[i].step) == NULL)
+			fail_msg("%zu: %s", widths[i].width, buffer_string(&out));
+	}
+	/* As long as some are to come, it is not over, however long none goes on. */
+	for (unsigned i = 6; i < 8; i++)
+		item_ends("map", i, 4000, "\"result\":1");
+	buffer_clear(&out);
+	told_by(4000, "✗ map[3] (\"item 3\")    2.0s  bc: exit status 1\n");
+	told_by(60000, "");
+	live_view_note_items(&view, RUN_ID, "map:0", -1);
+	told_by(60000, "✗ map              4.0s  7 done, 1 failed\n");
+	view.width = 80;
+	/* Two processes of one step: both must be known. */
+	happens(&model, 61000, 900, 1, "step.started", "two", 0, "{\"name\":\"two\",\"call\":\"two:0:0\"}");
+	happens(&model, 61000, 901, 1, "step.started", "two", 0, "{\"name\":\"two\",\"call\":\"two:1:0\"}");
+	live_view_note_items(&view, RUN_ID, "two:0", 5);
+	live_view_draw(&view, BEGIN + 62000000, &out);
+	assert_null(strstr(out.data, " of "));
+	live_view_note_items(&view, RUN_ID, "two:1", 6);
+	buffer_clear(&out);
+	live_view_draw(&view, BEGIN + 62000000, &out);
+	assert_non_null(strstr(out.data, "0 of 11, 0 %, 2 running\n"));
+	buffer_free(&out);
+	end();
+}
+
+/* Three of a kind are printed, and how many more there were at the end; kinds differ in what says what happened. */
+static void
+test_failures_that_are_alike(void **state)
+{
+	char how[128];
+
+	(void)state;
+	begin(80, 24);
+	for (unsigned i = 0; i < 10; i++)
+		item_starts("map", i, 0);
+	for (unsigned i = 0; i < 9; i++) {
+		snprintf(how, sizeof how, "\"error\":{\"code\":\"exit_status\",\"message\":\"sh: exit status %u: line %u\"}",
+		    i % 5 == 0 ? 4 : 5, i);
+		item_ends("map", i, 100 + i, how);
+	}
+	told("✗ map            100ms  sh: exit status 4: line 0\n"
+	    "✗ map[1] (\"item 1\")   101ms  sh: exit status 5: line 1\n"
+	    "✗ map[2] (\"item 2\")   102ms  sh: exit status 5: line 2\n"
+	    "✗ map[3] (\"item 3\")   103ms  sh: exit status 5: line 3\n"
+	    "✗ map[5] (\"item 5\")   105ms  sh: exit status 4: line 5\n");
+	shows(1000, "slow.awf 0b7a1c52   1.0s   1 running, 9 failed\n"
+	    "✗ map: sh: exit status 5: line # … and 4 more like it\n"
+	    "⠋ map               1.0s  9 failed, 1 running\n"
+	    "  ⠋ [9] \"item 9\"    1.0s  bc -l\n");
+	item_ends("map", 9, 1100, "\"result\":1");
+	happens(&model, 1200, 990, 1, "run.completed", "", 0, "{\"status\":\"failed\"}");
+	told("✗ map                  1.1s  1 done, 9 failed\n"
+	    "✗ map: sh: exit status 5: line # … and 4 more like it\n"
+	    "✗ slow.awf 0b7a1c52 failed   1.2s\n");
+	end();
+}
+
+/* What is inside of items, as far as there is room: each below its item; only one, in the same line. */
+static void
+test_what_is_inside_of_items(void **state)
+{
+	char payload[256];
+
+	(void)state;
+	begin(80, 24);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"g\",\"kind\":\"group\",\"call\":\"g:0:%u\",\"input\":%u}", i, i);
+		happens(&model, 0, 10 + i, 1, "step.started", "g", (int)i, payload);
+		snprintf(payload, sizeof payload, "{\"name\":\"a\",\"call\":\"g:0:%u/a:0:0\",\"blocks\":[{\"command\":\"look\"}]}", i);
+		happens(&model, 0, 20 + i, 10 + i, "step.started", "g.a", 0, payload);
+	}
+	happens(&model, 0, 30, 11, "step.started", "g.b", 0, "{\"name\":\"b\",\"call\":\"g:0:1/b:0:0\"}");
+	shows(1000, "slow.awf 0b7a1c52   1.0s   3 running\n"
+	    "⠋ g               1.0s  2 running\n"
+	    "  ⠋ [0] 0 ▸ a     1.0s  look\n"
+	    "  ⠋ [1] 1         1.0s\n"
+	    "    ⠋ a           1.0s  look\n"
+	    "    ⠋ b           1.0s\n");
+	view.height = 6;
+	shows(1000, "slow.awf 0b7a1c52   1.0s   3 running\n"
+	    "⠋ g               1.0s  2 running\n"
+	    "  ⠋ [0] 0 ▸ a     1.0s  look\n"
+	    "  ⠋ [1] 1         1.0s  2 running\n");
+	happens(&model, 1500, 40, 20, "step.completed", "g.a", 0,
+	    "{\"call\":\"g:0:0/a:0:0\",\"error\":{\"code\":\"exit_status\",\"message\":\"look: exit status 1\"}}");
+	told("✗ g ▸ a           1.5s  look: exit status 1\n");
+	end();
+}
+
+/* Above all others, however many they are, with the whole of what decides. */
+static void
+test_many_that_wait(void **state)
+{
+	char payload[256];
+
+	(void)state;
+	begin(64, 12);
+	for (unsigned i = 0; i < 8; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"a-name-that-is-long\",\"kind\":\"approval\",\"call\":\"a:0:%u\"}", i);
+		happens(&model, 0, 10 + i, 1, "step.started", "a-name-that-is-long", (int)i, payload);
+		snprintf(payload, sizeof payload, "{\"call\":\"a:0:%u\",\"approval\":{\"asks\":\"approval\"}}", i);
+		happens(&model, 100, 30 + i, 10 + i, "step.waiting", "a-name-that-is-long", (int)i, payload);
+	}
+	item_starts("map", 0, 0);
+	view.colour = true;
+	shows(1000, "\033[1mslow.awf 0b7a1c52   1.0s   1 running, 8 waiting\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long  waits: awf-ctl approve a:0:0 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[1]  waits: awf-ctl approve a:0:1 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[2]  waits: awf-ctl approve a:0:2 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[3]  waits: awf-ctl approve a:0:3 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… 4 more wait: awf status\033[0m\n"
+	    "\033[1m⠋\033[0m a-name-that-is-long      1.0s  8 waiting\n"
+	    "\033[1m⠋\033[0m map                      1.0s  bc -l\n");
+	view.colour = false;
+	view.width = 56;
+	view.height = 5;
+	shows(1000, "slow.awf   1.0s   1 running, 8 waiting\n"
+	    "… a-name-that-i…  waits: awf-ctl approve a:0:0 0b7a1c52\n"
+	    "… 7 more wait: awf status\n"
+	    "… 2 more\n");
+	end();
+}
+
 /* No row is wider than the terminal less one, none has a control character but colours. */
 static void
 assert_harmless(const struct buffer *lines, size_t width, unsigned seed)
@@ -543,11 +692,17 @@ assert_harmless(const struct buffer *lines, size_t width, unsigned seed)
 		} else if (c == '\n') {
 			columns = 0;
 		} else {
+			uint32_t code;
+
 			if (c < 0x20 || c == 0x7f)
 				fail_msg("seed %u: control %u", seed, c);
-			columns += (c & 0xc0) != 0x80;
+			if ((c & 0xc0) != 0x80 && utf8_decode(lines->data + i, lines->len - i, &code) > 0) {
+				if (text_is_hidden(code))
+					fail_msg("seed %u: hidden %x", seed, (unsigned)code);
+				columns += text_columns(code);
+			}
 			if (width > 0 && columns >= width)
-				fail_msg("seed %u: wider than %zu", seed, width);
+				fail_msg("seed %u: wider than %zu: %.*s", seed, width, (int)lines->len, lines->data);
 		}
 	}
 }
@@ -566,6 +721,8 @@ test_records_that_are_not_what_they_should_be(void **state)
 		",\"retry\":{\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":5",
 		",\"wait\":{\"provider\":\"p\",\"reason\":\"\\u001b[2J\"},\"delay_ms\":5", ",\"wait\":{}",
 		",\"approval\":{\"decision\":\"approved\",\"by\":\"a\",\"decides\":\"b\"}", ",\"turn\":1" };
+	static const char *const inputs[] = { "a", "中文字符中文字符中文字符", "o\u0308o\u0308o\u0308", "👩👍", "\\u001b[31m",
+		"\\u202ex", "\\u0000", "עברית" };
 	static const char *const paths[] = { "a", "a.b", "a.b", "g", "g", "\\u001b[2J" };
 
 	(void)state;
@@ -584,17 +741,20 @@ test_records_that_are_not_what_they_should_be(void **state)
 
 			if (rand() % 2 == 0)
 				snprintf(inside, sizeof inside, "g:0:%u/", around);
-			snprintf(payload, sizeof payload, "{\"name\":\"n\\u0007\",\"kind\":\"%s\",\"call\":\"%s%s:0:%u\"%s}",
-			    rand() % 5 == 0 ? "approval" : "command", inside, rand() % 2 == 0 ? "g" : "b", call,
+			snprintf(payload, sizeof payload, "{\"name\":\"n\\u0007\",\"kind\":\"%s\",\"input\":\"%s\",\"call\":\"%s%s:0:%u\"%s}",
+			    rand() % 5 == 0 ? "approval" : "command", inputs[(size_t)rand() % COUNT(inputs)], inside, rand() % 2 == 0 ? "g" : "b", call,
 			    rests[(size_t)rand() % COUNT(rests)]);
 			happens(rand() % 3 == 0 ? &child : &model, i * 20, i, (unsigned)rand() % i, type,
 			    paths[(size_t)rand() % COUNT(paths)], rand() % 4, payload);
 			if (rand() % 4 == 0)
 				writes((unsigned)rand() % i, rand() % 3, (enum live_kind)(rand() % LIVE_KINDS),
-				    "some \033[31mtext\n of \xff it");
+				    rand() % 2 == 0 ? "some \033[31mtext\n of \xff it" :
+				    "中文字符中文字符中文字符中文字符\n中文 \u202e 👩👍");
 			if (rand() % 10 != 0)
 				continue;
 			buffer_clear(&out);
+			if (rand() % 3 == 0)
+				live_view_note_items(&view, RUN_ID, rand() % 2 == 0 ? "b:0" : "g:0", rand() % 9 - 1);
 			live_view_told(&view, BEGIN + i * 20000, &out);
 			assert_harmless(&out, 0, seed);
 			buffer_clear(&out);
@@ -620,6 +780,10 @@ main(void)
 		cmocka_unit_test(test_what_waits_and_what_asks),
 		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_items_have_lines),
+		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_failures_that_are_alike),
+		cmocka_unit_test(test_what_is_inside_of_items),
+		cmocka_unit_test(test_many_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -391,12 +391,13 @@ inspect_read_member(const struct archive *a, const struct archive_member *m, str
 static int
 inspect_read_members(const struct archive *a, struct buffer *text, bool *unknown, struct error *err)
 {
-	const struct archive_member *head = archive_find(a, "header.json");
+	/* That of an evaluation that has ended, one that has not, and one of the first archives. */
+	static const char *const heads[] = { "header.json", "_journal/start.json", "start.json" };
+	const struct archive_member *head = NULL;
 	size_t samples = 0;
 
-	/* An evaluation that has not ended. */
-	if (head == NULL)
-		head = archive_find(a, "_journal/start.json");
+	for (size_t i = 0; i < sizeof heads / sizeof *heads && head == NULL; i++)
+		head = archive_find(a, heads[i]);
 	if (head == NULL)
 		return error_set(err, ERROR_INVALID_INPUT, NULL, "is a zip archive of something else");
 	if (inspect_read_member(a, head, text, unknown, err) != 0)

@@ -158,13 +158,14 @@ case_run_workflow(const struct trying *t, struct tried *v, const char *fork, str
 	return status;
 }
 
-/* Asks by a step what the run's record says of it (eval/look.h). The attempt
- * tells this question from that of an earlier attempt, in which the run may have ended otherwise. */
+/* Asks by a step what the run's record says of it (eval/look.h). In a further attempt that is another step, which takes over
+ * nothing from one before: there the run may have ended otherwise. */
 static int
 case_look(const struct trying *t, struct tried *v, struct error *err)
 {
-	static const char *const words[] = { "awf-step", "-r", "-i", "json", "-O", "json", "--effects", "read",
-		EVAL_LOOK_STEP, "--", "awf-eval", EVAL_LOOK_WORD, NULL };
+	char *name = t->attempt > 1 ? memory_format(EVAL_LOOK_STEP "-%d", t->attempt) : memory_text(EVAL_LOOK_STEP);
+	const char *const words[] = { "awf-step", "-r", "-i", "json", "-O", "json", "--effects", "read", name, "--",
+		"awf-eval", EVAL_LOOK_WORD, NULL };
 	struct buffer asked = BUFFER_INIT;
 	struct subprocess p;
 	struct writer w;
@@ -174,7 +175,6 @@ case_look(const struct trying *t, struct tried *v, struct error *err)
 	writer_begin(&w, &asked);
 	writer_object(&w);
 	writer_member_string(&w, "run", v->run);
-	writer_member_integer(&w, "attempt", t->attempt);
 	writer_object_end(&w);
 	buffer_byte(&asked, '\n');
 	p = (struct subprocess){ .argv = (char *const *)(uintptr_t)words, .input = asked.data, .input_len = asked.len };
@@ -190,6 +190,7 @@ case_look(const struct trying *t, struct tried *v, struct error *err)
 	}
 	subprocess_free(&p);
 	buffer_free(&asked);
+	free(name);
 	return failed;
 }
 

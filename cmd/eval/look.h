@@ -18,7 +18,7 @@
 #define EVAL_LOOK_WORD "--look"
 #define EVAL_LOOK_STEP "figures"
 
-/* Reads {"run": ID, "attempt": N} from stdin. Prints {"run", "ms", "cost_usd", "paid_usd", "failed", "error"}, of which what is not known is left out. run:
+/* Reads {"run": ID} from stdin. Prints {"run", "ms", "cost_usd", "paid_usd", "failed", "error"}, of which what is not known is left out. run:
  * the one in which the results were made. cost_usd: had nothing been taken over. STATUS_OK; -1: *err. */
 int eval_look_run(struct error *err);
 

@@ -224,7 +224,8 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 		if (s->baseline != NULL && s->update && status == STATUS_TROUBLE)
 			status = error_set(err, ERROR_USAGE, s->baseline,
 			    "is not written: not everything could be evaluated; after awf-run --resume %.8s: " PROGRAM
-			    " --report --baseline %s --update %.8s", r.run_id, s->baseline, r.run_id);
+			    " --report --baseline %s --update %.8s; if what failed is to be checked, too: --check-failures",
+			    r.run_id, s->baseline, r.run_id);
 		else if (s->baseline != NULL && s->update && eval_baseline_write(&r, s->baseline, err) != 0)
 			status = -1;
 	}

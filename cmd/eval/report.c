@@ -298,6 +298,8 @@ report_errors(const struct eval_results *r, enum drawn as, struct buffer *out)
 			    counts.count < WORST_MOST) {
 				map_put(&counts, why, strlen(why), 1);
 				buffer_format(&line, "error: %s: %.300s", r->inputs[i].id, why);
+				if (t->run[0] != '\0')
+					buffer_format(&line, "   awf-tail %.8s", t->run);
 				report_line(as, out, buffer_string(&line));
 			}
 			buffer_free(&line);

@@ -272,6 +272,7 @@ sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
 	cp agents/judge.md agents/none.md
 	: >asked
 	run -3 --separate-stderr awf-run --resume "$id"
+	[[ $stderr != *'made again'* ]]
 	same "$(jq -r .system asked | sort | uniq -c | xargs)" '1 rate 0.7 2 rate 1'
 	awf-eval --report -o jsonl "$id" >report || same "$?" 2
 	same "$(jq -r .outcome report | paste -sd,)" pass,pass,error

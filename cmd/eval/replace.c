@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "io/file.h"
+#include "proc/message.h"
 
 #define FILES_MOST 100
 
@@ -129,7 +130,7 @@ eval_replace_check(char *const *files, struct error *err)
 	if (pid == 0) {
 		if (replace_mount(files, err) == 0)
 			_exit(0);
-		fprintf(stderr, "awf-eval: %s: %s\n", err->place, err->message);
+		message_print("awf-eval", "%s: %s", err->place, err->message);
 		_exit(1);
 	}
 	if (pid == -1)

@@ -544,6 +544,27 @@ const scenarios = {
 					times: [...calls.flatMap(({ at, until }) => [at, until ?? -1]), ...entries.map(({ at }) => at)],
 				}));
 			}, run);
+			// What the outline tells of calls may be newer than its last event: the rest comes by the stream.
+			const [whole, late] = await page.evaluate(async (run) => {
+				const { Record } = await import("/www/record.js"), { get, request, runPath } = await import("/www/api.js");
+				const { run_id, started } = await get(runPath(run)), one = new Record(run_id, started), other = new Record(run_id, started);
+				await one.load(() => {});
+				const { fetch } = window;
+				window.fetch = async (...given) => {
+					const all = await (await fetch(...given)).json();
+					const events = all.events.slice(0, all.events.length / 2), last = events.at(-1)[0];
+					return new Response(JSON.stringify({ calls: all.calls.filter(({ first_seq: first }) => first <= last), events, next: null }));
+				};
+				await other.load(() => {});
+				window.fetch = fetch;
+				for (const line of (await (await request(runPath(run) + "/events")).text()).trim().split("\n"))
+					other.add(JSON.parse(line), 0);
+				return [one, other].map(({ entries }) => entries.map(({ type, call, took }) => [type, call, took]));
+			}, run);
+			whole.forEach(([type, call, took], i) => {
+				assert.deepEqual([late[i][0], late[i][1]], [type, call], `${run}: event ${i + 1} of what came late`);
+				assert.ok(Math.abs(late[i][2] - took) <= 1, `${run}: event ${i + 1}, ${type}: ${late[i][2]} ms, ${took} ms`);
+			});
 			// The outline knows microseconds, the page milliseconds.
 			stream.times.forEach((time, i) => assert.ok(Math.abs(time - outline.times[i]) <= 1, `${run}: times`));
 			assert.deepEqual({ ...stream, times: [] }, { ...outline, times: [] }, run);

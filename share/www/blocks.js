@@ -199,6 +199,18 @@ export function toolInput(key, name, input) {
 	return [input === undefined || input === null ? null : data(key, input)];
 }
 
+// The parts of a tool's result that is texts and files (awf-tool(5)): pictures are shown; null: it is something else.
+export function contentParts(key, event, value) {
+	if (!Array.isArray(value) || value.length === 0 || !value.every((each) => ["text", "image", "audio"].includes(each?.type)))
+		return null;
+	return some(value, (each, i) => {
+		if (each.type === "text")
+			return text(key + i, String(each.text ?? ""), "code output");
+		const ref = event.refs?.find(({ at }) => at === `/payload/output/${i}/data`);
+		return attachment(event.run_id, { media_type: each.mimeType ?? each.media_type, name: each.name ?? each.type, sha256: ref?.sha256, bytes: ref?.bytes });
+	});
+}
+
 export function changedFiles(payload) {
 	if (!payload.changed?.length)
 		return null;

@@ -1,6 +1,6 @@
 // One event as a row of the conversation: a line that is there at once, and what the event holds,
 // once it is fetched.
-import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput, usage } from "/www/blocks.js";
+import { block, changedFiles, contentParts, data, errorOf, fold, folded, refs, some, stderr, toolInput, usage } from "/www/blocks.js";
 import { h } from "/www/dom.js";
 import { bytes, duration, line } from "/www/format.js";
 
@@ -103,7 +103,7 @@ function content(key, event, payload) {
 		return [
 			h("div", { class: "tool-name" }, payload.name ?? "", " ",
 			    payload.exit_code ? h("span", { class: "tag bad" }, "exit " + payload.exit_code) : null),
-			errorOf(key + "e", payload.error), output(key + "o", payload.output),
+			errorOf(key + "e", payload.error), contentParts(key + "p", event, payload.output) ?? output(key + "o", payload.output),
 			stderr(key + "s", payload), changedFiles(payload),
 		];
 	}

@@ -157,8 +157,9 @@ export class Record {
 
 	// How long what an event ends went on, as the outline has it; 0: it ends nothing.
 	#took(event, type, at, ended) {
+		// What the outline told of a call may be newer than the events that it told.
 		if (ended !== null)
-			return ended.state === "open" ? Math.max(0, exact(at - ended.at)) : 0;
+			return ended.state === "open" || (ended.until === at && !event.payload?.approval?.decision) ? Math.max(0, exact(at - ended.at)) : 0;
 		if (type === "tool.result")
 			return Math.max(0, exact(at - (this.#events.get(event.parent_event_id)?.at ?? at)));
 		return type === "message.assistant" || type === "run.completed" ? Math.max(0, number(event.payload?.duration_ms)) : 0;

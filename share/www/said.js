@@ -1,7 +1,7 @@
 // A row of the conversation (talk.js) as an element: what was said, a tool that was called, a call that
 // began or ended; beside it, in the margin, its time, tokens and cost.
 import { bare } from "/www/ansi.js";
-import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput } from "/www/blocks.js";
+import { block, changedFiles, contentParts, data, errorOf, fold, folded, refs, some, stderr, toolInput } from "/www/blocks.js";
 import { arrange, h, say } from "/www/dom.js";
 import { messageNote, output, rest } from "/www/event.js";
 import { bytes, count, dollars, duration, line, signs, when } from "/www/format.js";
@@ -395,7 +395,7 @@ const fillers = {
 				input.fidelity === "agent_emitted" ? h("span", { class: "tag" }, "reported by the agent") : null],
 			isAsked ? toolInput(key + "i", name, input.input) : null, isAsked ? refs(key + "r", asked) : null,
 			input.warning ? h("div", { class: "note" }, "⚠ " + input.warning) : null,
-			answered ? [output(key + "o", result.output), stderr(key + "s", result), changedFiles(result), refs(key + "a", answered)] : null,
+			answered ? [contentParts(key + "p", answered, result.output) ?? output(key + "o", result.output), stderr(key + "s", result), changedFiles(result), refs(key + "a", answered)] : null,
 		].flat(4).filter((part) => part instanceof Node))),
 		// Why there is no result is seen without opening it.
 		result.error && result.error.code !== "waiting" ? errorOf(key + "e", result.error) : null,

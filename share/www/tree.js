@@ -37,14 +37,18 @@ function byNumber(calls) {
 export function legend() {
 	const sign = (state) => h("dt", { class: "is-" + state }, h("span", { class: "sign" }, signs[state]));
 	const bars = (name) => h("dt", null, h("span", { class: "bar " + name }));
-	return h("details", { class: "legend" }, h("summary", null, "Signs"), h("dl", null, [
+	const all = () => h("dl", null, [
 		["running", "runs"], ["done", "done"], ["reused", "the same as in an earlier attempt: not made again"], ["failed", "failed"],
 		["unfinished", "has no end: the run died"], ["waiting", "waits"], ["skipped", "skipped, or not needed any more"], ["cancelled", "cancelled"],
 	].map(([state, text]) => [sign(state), h("dd", null, text)]), [
 		["call is-done", "a call that is done"], ["call is-failed", "that failed"], ["call is-running", "that runs"], ["call is-waiting", "that waits"],
 		["call is-skipped", "skipped, cancelled, or without an end"],
 		["turn", "an answer of a model"], ["tool", "a tool"], ["whole", "an attempt of the run"],
-	].map(([name, text]) => [bars(name), h("dd", null, text)])));
+	].map(([name, text]) => [bars(name), h("dd", null, text)]));
+	return h("details", { class: "legend", ontoggle: ({ currentTarget }) => {
+		if (currentTarget.children.length === 1)
+			currentTarget.append(all());
+	} }, h("summary", null, "Signs"));
 }
 
 export class Tree {

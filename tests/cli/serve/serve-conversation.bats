@@ -60,8 +60,8 @@ rich() {
 	tool shot '"input_schema":{"type":"object"},"effects":"none"' "echo '[{\"type\":\"text\",\"text\":\"here\"},{\"type\":\"image\",\"mimeType\":\"image/png\",\"data\":\"$(base64 -w0 x.png)\"}]'"
 	tool bad '"input_schema":{"type":"object"},"effects":"none"' 'echo "no such thing" >&2; exit 4'
 	tool ship '"input_schema":{"type":"object"},"effects":"external"' 'echo shipped'
-	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [shot, bad, ship]\nallow_tools: [shot, bad]\n---\nBe brief.\n' >agents/slow.md
-	awf-run -n --name live -c 'awf-step -n -a slow --retries 1 --delay 0 -p "What is the **plan**?" s -q' 3>&- &
+	printf -- '---\nname: slow\nmodel: scripted/m\ntools: [shot, bad, ship]\n---\nBe brief.\n' >agents/slow.md
+	awf-run -n --name live -c 'awf-step -n -a slow --allow-tools shot,bad --retries 1 --delay 0 -p "What is the **plan**?" s -q' 3>&- &
 	runner=$!
 	eventually grep -qs step.started "$AWF_STORAGE/latest"
 	serve --host localhost

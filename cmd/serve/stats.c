@@ -35,9 +35,10 @@ struct stats {
 	struct loop_timer timer;
 	struct loop_task task;
 	int64_t until;
-	bool holds, summed;
+	bool holds;
 	size_t at;               /* the run that is added next */
 	struct tally_progress progress;
+	int64_t seen, unreadable; /* runs that the client may read, of which something was read; not whole */
 	struct figures figures;
 	/* For the calls behind a row. */
 	const char *name;        /* NULL: rows are asked for */
@@ -121,7 +122,11 @@ stats_step(struct loop_task *task)
 
 	while (x->at < t->count && tally_run_may_tell(t->runs[x->at], x->since)) {
 		x->run = t->runs[x->at++];
-		if (x->run->count > 0 && (r->token == NULL || token_names(r->token, tally_run_name(x->run))))
+		if (x->run->texts == NULL || (r->token != NULL && !token_names(r->token, tally_run_name(x->run))))
+			continue;
+		x->seen++;
+		x->unreadable += x->run->unreadable;
+		if (x->run->count > 0)
 			tally_each(x->run, x->by, x->name != NULL ? stats_take_call : figures_add,
 			    x->name != NULL ? (void *)x : (void *)&x->figures);
 		if (clock_monotonic() >= until)
@@ -130,7 +135,6 @@ stats_step(struct loop_task *task)
 	loop_leave(&x->request->server->loop, task);
 	x->request->server->tally.holders--;
 	x->holds = false;
-	x->summed = true;
 	request_wake(x->request);
 }
 
@@ -217,10 +221,12 @@ stats_write_progress(const struct stats *x, struct writer *w)
 {
 	char text[CLOCK_TEXT_SIZE];
 	const struct tally_progress *p = &x->progress;
+	/* Whose run one is is not known before it is read: a client learns nothing of those of others. */
+	const bool all = x->request->token == NULL || x->request->token->names.count == 0;
 
-	writer_member_integer(w, "runs", p->runs);
-	writer_member_integer(w, "read", p->read);
-	writer_member_integer(w, "unreadable", p->unreadable);
+	writer_member_integer(w, "runs", all ? p->runs : x->seen);
+	writer_member_integer(w, "read", all ? p->read : x->seen);
+	writer_member_integer(w, "unreadable", all ? p->unreadable : x->unreadable);
 	writer_member_bool(w, "complete", p->complete);
 	writer_key(w, "whole_since");
 	writer_string(w, p->whole_since != 0 ? clock_text(p->whole_since, text) : NULL);

@@ -196,8 +196,9 @@ async function stop() {
 
 /* ---- the list ---- */
 
-let asked = 0;
+let asked = 0, taken = 0;
 
+// Of answers that overlap, one that was asked for earlier does not replace a later one.
 async function load() {
 	const mine = ++asked;
 	let answer;
@@ -211,8 +212,10 @@ async function load() {
 			location.reload();
 		return;
 	}
-	if (mine === asked)
+	if (mine > taken) {
+		taken = mine;
 		take(answer);
+	}
 }
 
 function take(answer) {

@@ -34,6 +34,8 @@ const until = async (what, check, ms = 20_000) => {
 		assert.ok(Date.now() < end, "never came true: " + what);
 	}
 };
+// On a machine that has other work, all takes as much longer.
+const slower = () => Math.max(1, loadavg()[0] / availableParallelism());
 const logIn = async (at = url, how = code) => {
 	await page.goto(`${at}/#code=${how}`);
 	await page.waitForSelector("main.runs tbody", { state: "attached" });
@@ -90,10 +92,10 @@ const scenarios = {
 			if (i < Number(many))
 				assert.equal(await held(), `r${i + 1}`);
 		}
-		await until("none is left", async () => await page.textContent("#none") === "Nothing waits for a person.", 60_000);
+		await until("none is left", async () => await page.textContent("#none") === "Nothing waits for a person.", 60_000 * slower());
 		const took = Date.now() - begin;
 		console.log(`${many} decisions took ${took} ms`);
-		assert.ok(took < 60_000);
+		assert.ok(took < 60_000 * slower());
 		assert.equal(await page.textContent(".problem"), "");
 	},
 
@@ -315,10 +317,8 @@ const scenarios = {
 		const said = await page.textContent(".overview > .note");
 		await until("all", async () => new RegExp(`^Of ${Number(runs).toLocaleString("en")} runs`).test(await page.textContent(".overview > .note")), 120_000);
 		console.log(`${runs} runs: painted after ${first} ms, first figures after ${figures} ms (${said}), all after ${Date.now() - begin} ms`);
-		// On a machine that has other work, as much longer.
-		const slower = Math.max(1, loadavg()[0] / availableParallelism());
-		assert.ok(first < 1000 * slower, `painted after ${first} ms`);
-		assert.ok(figures < 2000 * slower, `figures after ${figures} ms`);
+		assert.ok(first < 1000 * slower(), `painted after ${first} ms`);
+		assert.ok(figures < 2000 * slower(), `figures after ${figures} ms`);
 		const counts = await texts("tbody .count");
 		assert.equal(counts.length, 2);
 		const again = Date.now();

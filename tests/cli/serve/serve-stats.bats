@@ -42,6 +42,7 @@ stats() {
 	TOKEN=$(awf-serve --new-token read --name 'go*,inner')
 	same "$(stats '?by=step')" 200
 	same "$(jq -r '.rows[].step' body | sort | paste -sd,)" 'good a,good b,inner deep'
+	same "$(jq -c '[.runs, .read]' body)" '[2,2]'
 	same "$(stats '?by=day')" 400
 	same "$(stats '?since=often')" 400
 	same "$(stats '?until=1d')" 400

@@ -543,8 +543,10 @@ live_view_end_run(struct live_view *v, struct live_run *r)
 		live_view_add_figures(&r->parent->children, &r->children);
 		live_view_pass_waits(r);
 	}
-	while (r->wait_count > 0)
-		live_view_remove_wait(r, r->waits[0].number);
+	for (size_t i = 0; i < r->wait_count; i++) {
+		free(r->waits[i].label);
+		free(r->waits[i].said);
+	}
 	free(r->waits);
 	for (size_t i = 0; i < r->failures_count; i++)
 		free(r->failures[i].kind);

@@ -381,21 +381,17 @@ draw_step(struct drawing *d, const struct live_row *row)
 
 /* ---- calls ---- */
 
-/* Appends a command, and what it has printed last; if there is not room for both, the command is cut. */
+/* Appends a command, and what it has printed last, for which most of the room is. */
 static void
 add_command(const struct live_call *c, const char *command, size_t columns, struct buffer *said)
 {
 	struct buffer last = BUFFER_INIT;
-	size_t wide, most;
 
 	live_text_last_line(c, &last);
-	wide = columns_of(&last);
-	most = columns > wide + 2 ? columns - wide - 2 : 0;
 	if (last.len == 0) {
 		buffer_text(said, command);
 	} else {
-		text_visible(said, command, strlen(command), most > columns / 3 ? most : columns / 3 > COMMAND_LEAST ?
-		    columns / 3 : COMMAND_LEAST);
+		text_visible(said, command, strlen(command), columns / 3 > COMMAND_LEAST ? columns / 3 : COMMAND_LEAST);
 		buffer_format(said, "  %s", buffer_string(&last));
 	}
 	buffer_free(&last);

@@ -57,7 +57,7 @@ live_text_wrap(const struct live_view *v, const struct live_call *c, unsigned de
 	    live_text_width(v) - indent : 1;
 	const char *text = buffer_string(&c->asking.text);
 	const size_t len = c->asking.text.len;
-	struct span ring[LIVE_TEXT_LINES];
+	struct span ring[LIVE_TEXT_LINES] = { SPAN_NONE };
 	struct text_piece piece;
 	size_t count = 0, shown;
 

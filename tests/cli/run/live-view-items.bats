@@ -2,6 +2,7 @@
 # The live view of steps with many items, in real terminals of several sizes: each item has a line, as far as there is
 # room; what waits, what fails alike, what is inside, and names of any characters.
 # shellcheck shell=bash disable=SC2016,SC2154 # what is quoted is for others; bats sets stderr
+# bats file_tags=turn:2
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
 load ../../support/terminal
@@ -35,7 +36,6 @@ lists() {
 	eventually is_list "$@" || { frame "$1" >&2; return 1; }
 }
 
-# bats test_tags=turn:2
 @test "1, 5 and 50 items in terminals of 80x24, 120x40 and 200x50" {
 	for size in 80x24 120x40 200x50; do
 		for count in 1 5 50; do
@@ -84,7 +84,7 @@ $(rows 0 3)"
 	shows t "$(sed 's/0 of 9, 0 %/1 of 9, 11 %/; s/\[1\] "2"/[4] "5"/; s/page 2/page 5/' before)"
 	# Those of the others that are left close the gap.
 	rm held-1 held-3 held-6 held-7 held-8
-	says t '6 of 9, 66 %, 3 running, about .* left'
+	says t '6 of 9, 66 %, 3 running'
 	rm held-9 held-5 held-4
 	says t '^status 0'
 }
@@ -97,7 +97,7 @@ $(rows 0 3)"
 	says t 'work .* 2 done, 1 running'
 	says_not t ' of [0-9]*,'
 	rm writes
-	says t 'work .* 5 of 6, 83 %, 1 running, about [0-9]+s left'
+	says t 'work .* 5 of 6, 83 %, 1 running'
 	rm held-3
 	says t '^status 0'
 	# A file whose end is near.
@@ -107,6 +107,20 @@ $(rows 0 3)"
 	says file 'work .* 2 of 6, 33 %, 1 running'
 	rm held-3
 	says file '^status 0'
+}
+
+@test "a resume: what was done before counts, but not for the time that is left" {
+	rm held
+	: >fails-4
+	run -3 awf-run --name x -c 'seq 6 | awf-step -q -i lines work -- ./item 2>/dev/null'
+	rm fails-4
+	: >held-4
+	terminal t 80 24 'awf-run --resume @; echo status $?'
+	says t 'work .* [0-9] of 6, '
+	says t '^  . \[3\] "4" .*  \./item  page 4 of 9'
+	says_not t 'about'
+	rm held-4
+	says t '^status 0'
 }
 
 @test "failures that are alike: three are printed, the others counted" {

@@ -11,7 +11,7 @@ CORE = base io json schema transcript proc isolate storage workspace model histo
 	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
 	mcp_servers
-ADD_ONS = httpd ingest projection awf diff eval fetch import mask mcp mirror models record serve serve_runs setup ship stats worker
+ADD_ONS = httpd ingest projection awf diff eval fetch import mask mcp mirror models record serve serve_runs serve_start setup ship stats worker
 
 # A room of the core needs the core, one of agents those too. ROOM:OTHER are the exceptions:
 #   step:step_kinds       the table of the kinds of work, of which agents are some
@@ -110,9 +110,10 @@ NEEDS_mcp = base io json schema transcript proc storage workspace model decide
 NEEDS_mirror = base io json transcript proc storage ingest ship
 NEEDS_models = base io json transcript proc isolate providers net httpd api
 NEEDS_record = base io json transcript proc storage model ingest
-NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
-	serve_runs
-NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection
+NEEDS_serve = base io json transcript proc storage workspace model decide httpd ingest projection \
+	serve_runs serve_start
+NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection stats
+NEEDS_serve_start = base io json transcript proc storage workspace model
 NEEDS_setup = base io json transcript proc isolate storage model decide view limits providers formats definitions \
 	turn projection
 NEEDS_ship = base io json transcript proc storage model net ingest projection

@@ -4,7 +4,7 @@
  *
  * This needs a token of the role start, or the hook's secret, which is in NAME.secret (0600). With
  * the secret, the body is signed as GitHub does it: X-Hub-Signature-256 contains its HMAC-SHA256. A
- * delivery is not started twice (serve/claims.h): it is recognized by its X-GitHub-Delivery, and by
+ * delivery is not started twice (serve_start/claims.h): it is recognized by its X-GitHub-Delivery, and by
  * its body if that is signed.
  */
 #ifndef AWF_SERVE_HOOKS_H

@@ -58,10 +58,10 @@ static bool
 read_query(struct request *r, struct catalog_query *q)
 {
 	const char *text;
-	int64_t limit = LIMIT_DEFAULT, children = 0;
+	int64_t limit = LIMIT_DEFAULT, children = 0, turned = 0;
 
 	if (!request_number(r, "limit", LIMIT_MOST, &limit) ||
-	    !request_number(r, "children", 1, &children))
+	    !request_number(r, "children", 1, &children) || !request_number(r, "turned", 1, &turned))
 		return false;
 	q->limit = (size_t)limit;
 	q->children = children == 1;
@@ -77,6 +77,17 @@ read_query(struct request *r, struct catalog_query *q)
 		}
 		memcpy(q->status, text, strlen(text) + 1);
 	}
+	if ((text = request_parameter(r, "sort")) != NULL) {
+		const int sort = text_index(text, catalog_sort_words);
+
+		if (sort == -1) {
+			request_error(r, 400, "invalid_input", "sort is one of started, name, status, duration, calls, "
+			    "tokens, cost");
+			return false;
+		}
+		q->sort = (enum catalog_sort)sort;
+	}
+	q->turned = turned == 1;
 	if ((text = request_parameter(r, "before")) != NULL) {
 		if (!id_valid(text, strlen(text))) {
 			request_error(r, 400, "invalid_input", "before is the id of a run");

@@ -1,13 +1,10 @@
 /*
- * A child process (serve_runs/work.h) executes a program, which writes into a file that is then the answer.
- * The file has a name until the child has opened it, and this process reads it by its own descriptor. What
- * the program may take is limited: time, the size of what it prints, and how many run at once.
+ * A child process (serve_runs/work.h) executes a program, which writes into a file that is then the answer
+ * (serve_runs/scratch.h). What the program may take is limited: time, the size of what it prints, and how many
+ * run at once.
  */
-#define _GNU_SOURCE /* mkostemp() */
 #include "serve/printed.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -24,6 +21,7 @@
 #include "proc/wait.h"
 #include "serve/runs.h"
 #include "serve/serve.h"
+#include "serve_runs/scratch.h"
 #include "serve_runs/work.h"
 #include "transcript/blob.h"
 #include "transcript/event.h"
@@ -54,8 +52,7 @@ struct printed {
 	char run_ids[2][ID_SIZE];
 	bool compares;           /* two runs; otherwise it reports on the first */
 	bool alone;              /* the client may not read every run: only these are looked into */
-	char *name;              /* of the file that the program writes to */
-	int fd;
+	struct scratch file;     /* that the program writes to */
 	struct work *work;       /* NULL: it is done */
 	bool died;
 	struct print_outcome outcome;
@@ -109,7 +106,7 @@ printed_words(const struct printed *p)
 			list_add(&argv, "--no-children");
 	} else {
 		list_add(&argv, "--report");
-		list_add(&argv, "--output=jsonl");
+		list_add(&argv, "--output=json");
 	}
 	for (int i = 0; i < (p->compares ? 2 : 1); i++)
 		list_take(&argv, storage_transcript(&p->server->storage, p->run_ids[i]));
@@ -157,12 +154,9 @@ printed_run_in_worker(void *context, void *answer)
 	int is = 1;
 
 	o->result = PRINT_FAILED;
-	spec.out = open(p->name, O_WRONLY | O_NOFOLLOW | O_CLOEXEC);
-	unlink(p->name);
-	if (spec.out == -1) {
-		error_errno(&o->err, ERROR_SYSTEM, NULL, "unable to open the file for the answer");
+	spec.out = scratch_take(&p->file, &o->err);
+	if (spec.out == -1)
 		return;
-	}
 	if (!p->compares)
 		is = evaluation_is(&p->server->storage, p->run_ids[0], &o->err);
 	if (is == 0)
@@ -186,10 +180,7 @@ printed_run_in_worker(void *context, void *answer)
 static void
 printed_free(struct printed *p)
 {
-	if (p->name != NULL)
-		unlink(p->name);
-	file_close(&p->fd);
-	free(p->name);
+	scratch_close(&p->file);
 	free(p);
 }
 
@@ -226,7 +217,7 @@ printed_answer(struct request *r, struct printed *p)
 	const char *program = p->compares ? COMPARER : EVALUATOR " --report";
 	struct stat status = { .st_size = 0 };
 
-	if (p->died || (p->outcome.result == PRINT_DONE && fstat(p->fd, &status) != 0)) {
+	if (p->died || (p->outcome.result == PRINT_DONE && fstat(p->file.fd, &status) != 0)) {
 		request_error(r, 500, "internal", "the process that was to execute %s has died", program);
 	} else if (p->outcome.result == PRINT_FAILED) {
 		request_fail(r, &p->outcome.err);
@@ -237,30 +228,11 @@ printed_answer(struct request *r, struct printed *p)
 	} else if (p->outcome.result == PRINT_TOO_LARGE) {
 		request_error(r, 413, "too_large", "the answer is too large for a server: use %s", program);
 	} else {
-		const int fd = p->fd;
+		const int fd = p->file.fd;
 
-		p->fd = -1;
-		request_file(r, "application/x-ndjson", fd, 0, status.st_size, NULL);
+		p->file.fd = -1;
+		request_file(r, p->compares ? "application/x-ndjson" : "application/json", fd, 0, status.st_size, NULL);
 	}
-}
-
-/* Makes the file; false: the request was refused. */
-static bool
-printed_make_file(struct request *r, struct printed *p)
-{
-	char *directory = path_join(r->server->home.root, "serve");
-	struct error err = ERROR_INIT;
-
-	if (storage_make_directory(directory, false, &err) == 0) {
-		p->name = path_join(directory, "printed-XXXXXX");
-		p->fd = mkostemp(p->name, O_CLOEXEC);
-		if (p->fd == -1)
-			error_errno(&err, ERROR_SYSTEM, directory, "unable to make a file there");
-	}
-	free(directory);
-	if (p->fd == -1)
-		request_fail(r, &err);
-	return p->fd != -1;
 }
 
 /* Has a program print of these runs; compares: of both. */
@@ -268,6 +240,7 @@ static void
 printed_start(struct request *r, char run_ids[2][ID_SIZE], bool compares)
 {
 	struct printed *p;
+	struct error err;
 
 	if (r->server->printing >= PRINT_AT_ONCE) {
 		request_error(r, 503, "unavailable", "others have asked for comparisons or reports: try again");
@@ -276,14 +249,16 @@ printed_start(struct request *r, char run_ids[2][ID_SIZE], bool compares)
 	p = memory_zero(1, sizeof *p);
 	p->request = r;
 	p->server = r->server;
-	p->fd = -1;
+	p->file.fd = -1;
 	p->compares = compares;
 	p->alone = !token_reads(r->token) || (r->token != NULL && r->token->names.count > 0);
 	memcpy(p->run_ids, run_ids, sizeof p->run_ids);
 	r->state = p;
 	r->free_state = printed_leave;
-	if (!printed_make_file(r, p))
+	if (scratch_open(&p->file, &r->server->home, &err) != 0) {
+		request_fail(r, &err);
 		return;
+	}
 	r->server->printing++;
 	p->work = work_start(&r->server->works, printed_run_in_worker, p, sizeof p->outcome, printed_store_outcome);
 	request_wait(r);

@@ -1,6 +1,6 @@
 /*
  * Requests, from the head to the response. A table (serve/routes.c) says which rights a request
- * needs; before that, httpd/head.h, serve/target.h and serve_runs/access.h have refused invalid
+ * needs; before that, httpd/head.h, serve_runs/target.h and serve_runs/access.h have refused invalid
  * requests. A route's function answers at once, or lets the request wait; then it is called again
  * when the request is woken. Bytes are read and written by httpd/connection.h.
  */
@@ -17,7 +17,7 @@
 #include "httpd/connection.h"
 #include "httpd/head.h"
 #include "httpd/refusal.h"
-#include "serve/target.h"
+#include "serve_runs/target.h"
 #include "serve_runs/tokens.h"
 
 struct request;

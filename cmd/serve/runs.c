@@ -16,14 +16,14 @@
 #include "json/writer.h"
 #include "model/listing.h"
 #include "serve/serve.h"
-#include "serve/starters.h"
+#include "serve_runs/asked.h"
 #include "serve_runs/frame.h"
+#include "serve_start/starters.h"
 #include "storage/origin.h"
 #include "storage/queue.h"
 #include "transcript/event_keys.h"
 
 #define FAILED_MOST 100
-#define INPUT_SHOWN ((size_t)64 << 10)
 
 /* Members of a run that are lists of calls. */
 static const char *const empty_lists[] = { "open", "failed", "waits" };
@@ -196,95 +196,21 @@ write_calls(struct writer *w, const char *name, const struct overview *o, enum c
 	writer_array_end(w);
 }
 
-/* Writes what a waiting call asks: its input, as text or JSON, and its question, if it has one. */
-static void
-write_asked(struct writer *w, const struct overview *o, struct event_place begin)
-{
-	struct buffer line = BUFFER_INIT, text = BUFFER_INIT;
-	struct event_view event;
-	struct span input, question;
-	struct error err;
-
-	if (begin.length == 0 || event_load(o->path, begin, &line, &err) != 0 ||
-	    event_view(line.data, line.len, &event) != 0) {
-		buffer_free(&line);
-		return;
-	}
-	input = span_member(event.payload, KEY_INPUT);
-	writer_member_object(w, "input");
-	if (input.len > INPUT_SHOWN) {
-		writer_member_integer(w, "bytes", (int64_t)input.len);
-	} else if (span_type(input) == 's') {
-		span_decode(input, &text);
-		writer_key(w, "text");
-		writer_bytes(w, buffer_string(&text), text.len);
-	} else if (span_type(input) != '0' && input.at != NULL) {
-		writer_member_span(w, "json", input);
-	}
-	writer_object_end(w);
-	question = span_member(event.payload, KEY_QUESTION);
-	if (question.at != NULL)
-		writer_member_span(w, "question", question);
-	buffer_free(&text);
-	buffer_free(&line);
-}
-
-/* Writes questions that a run asks right now. If one is not answered in time, its call ends as
- * waiting. */
-static void
-write_questions(struct writer *w, const struct overview *o)
-{
-	char text[CLOCK_TEXT_SIZE];
-
-	for (const struct model_call *c = o->model.first_of_attempt; c != NULL; c = c->next) {
-		if (c->state != CALL_OPEN || strcmp(c->step->kind, "question") != 0)
-			continue;
-		writer_object(w);
-		writer_member_string(w, "call", c->id);
-		writer_member_string(w, "path", c->step->path);
-		writer_member_integer(w, "iteration", c->iteration);
-		writer_member_string(w, "for", waiting_word(WAITING_COMPLETION));
-		writer_member_string(w, "since", clock_text(c->started, text));
-		write_asked(w, o, c->begin);
-		writer_object_end(w);
-	}
-}
-
 static void
 write_waits(struct writer *w, const struct overview *o, bool asks, bool alive)
 {
-	const struct waitings *waits = &o->model.waits;
-	char text[CLOCK_TEXT_SIZE];
+	struct asked *list = NULL;
+	size_t count = asks || alive ? asked_list(o, alive, &list) : 0;
 
 	writer_member_array(w, "waits");
-	for (size_t i = 0; asks && i < waits->count; i++) {
-		const struct waiting *at = &waits->list[i];
-		const struct model_call *call;
-
-		if (at->over || at->what == WAITING_NOTHING)
-			continue;
-		call = model_find(&o->model, at->call, strlen(at->call));
-		writer_object(w);
-		writer_member_string(w, "call", at->call);
-		writer_member_string(w, "path", at->path);
-		writer_member_integer(w, "iteration", at->iteration);
-		writer_member_string(w, "for", waiting_word(at->what));
-		if (call != NULL && (strcmp(call->step->kind, "question") == 0 || call->state == CALL_OPEN))
-			writer_member_string(w, "since", clock_text(call->started, text));
-		else if (call != NULL && call->number < o->room && o->calls[call->number].ended != 0)
-			writer_member_string(w, "since", clock_text(o->calls[call->number].ended, text));
-		if (at->deadline != 0)
-			writer_member_string(w, "deadline", clock_text(at->deadline, text));
-		if (at->attended && alive)
-			writer_member_bool(w, "attended", true);
-		if (at->form[0] != '\0')
-			writer_member_string(w, "form", at->form);
-		write_asked(w, o, at->begin);
-		writer_object_end(w);
-	}
-	if (alive)
-		write_questions(w, o);
+	for (size_t i = 0; i < count; i++)
+		if (asks || list[i].wait == NULL) {
+			writer_object(w);
+			asked_write(o, &list[i], alive, w);
+			writer_object_end(w);
+		}
 	writer_array_end(w);
+	free(list);
 }
 
 /* Adds to the members that a run has in a list those that only this answer has. */

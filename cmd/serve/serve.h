@@ -25,6 +25,7 @@
 #include "serve_runs/overview.h"
 #include "serve_runs/spool.h"
 #include "serve_runs/stream.h"
+#include "serve_runs/tally.h"
 #include "serve_runs/upload.h"
 #include "serve_runs/work.h"
 #include "storage/storage.h"
@@ -75,9 +76,11 @@ struct server {
 	struct overviews overviews;
 	struct lives lives;
 	struct catalog catalog;
+	struct tally tally;
 	struct spools spools;
 	struct works works;
 	size_t printing;         /* programs whose output will be an answer (serve/printed.h) */
+	size_t searching;        /* searches that go on (serve/search.h) */
 	struct uploads uploads;
 	struct streams streams;
 	struct counts counts;

@@ -142,6 +142,7 @@ server_open(struct server *s, struct error *err)
 	overviews_open(&s->overviews, &s->loop, &s->storage);
 	lives_open(&s->lives, &s->loop, &s->overviews, &s->storage, events_live_changed);
 	catalog_open(&s->catalog, &s->loop, &s->storage, &s->overviews);
+	tally_open(&s->tally, &s->loop, &s->storage);
 	s->catalog.told = lists_changed;
 	s->catalog.context = s;
 	spools_open(&s->spools, &s->loop, &s->feeds, &s->storage);
@@ -177,6 +178,7 @@ server_close(struct server *s)
 	uploads_close(&s->uploads);
 	works_close(&s->works);
 	spools_close(&s->spools);
+	tally_close(&s->tally);
 	catalog_close(&s->catalog);
 	overviews_close(&s->overviews);
 	feeds_close(&s->feeds);

@@ -1,6 +1,6 @@
 /*
  * The code in the link that awf-serve prints logs in the user who started the server, who may
- * decide about runs as with awf-ctl. A session that was begun with a token has the token's rights.
+ * decide about runs as with awf-ctl, and start the workflows of --workflows. A session that was begun with a token has the token's rights.
  */
 #include "serve/session.h"
 
@@ -55,6 +55,7 @@ answer_session(struct request *r)
 	char text[TOKEN_SIZE] = "", name[32], cookie[192] = "";
 	const char *more[] = { "Set-Cookie", cookie, NULL };
 	int64_t now = clock_wall();
+	const unsigned own = MAY_READ | MAY_DECIDE | (r->server->settings.workflows != NULL ? MAY_START : 0);
 	struct writer w;
 
 	if (!body_read(r, members, 3, values))
@@ -74,8 +75,7 @@ answer_session(struct request *r)
 		request_refuse(r, &wrong);
 		return;
 	}
-	token = tokens_session(t, parent, parent != NULL ? parent->may : MAY_READ | MAY_DECIDE, now,
-	    text);
+	token = tokens_session(t, parent, parent != NULL ? parent->may : own, now, text);
 	token_release(parent);
 	access_cookie(&r->connection->peer, name);
 	if (span_true(values[2]))

@@ -20,10 +20,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/count.h"
 #include "base/memory.h"
 #include "io/file.h"
 #include "model/event_index.h"
 #include "model/listing.h"
+#include "serve_runs/asked.h"
 #include "serve_runs/log.h"
 #include "storage/origin.h"
 #include "storage/queue.h"
@@ -222,6 +224,24 @@ read_ends(struct catalog *c, struct catalog_run *run)
 	return true;
 }
 
+/* Counts the calls that ask a person something. */
+static void
+catalog_count_asked(struct catalog_run *run, const struct overview *o)
+{
+	struct asked *list = NULL;
+	size_t count = summary_asks(&run->summary) ? asked_list(o, run->alive, &list) : 0;
+
+	run->asked = 0;
+	run->asked_since = INT64_MAX;
+	for (size_t i = 0; i < count; i++)
+		if (asked_person(&list[i])) {
+			run->asked++;
+			if (list[i].since < run->asked_since)
+				run->asked_since = list[i].since;
+		}
+	free(list);
+}
+
 /* Copies figures from the run's overview, which was just read. alone: the run has ended and only
  * its transcript is left; it has no directory, and no client sent it. */
 static void
@@ -234,6 +254,7 @@ catalog_store_figures(struct catalog *c, struct catalog_run *run, const struct o
 	overview_summary(o, run->alive, &run->summary);
 	run->summary.origin = alone ? NULL : origin_name(c->storage, run->run_id);
 	run->waiting = summary_asks(&run->summary) ? overview_waiting(o) : 0;
+	catalog_count_asked(run, o);
 	run->events = o->seq;
 	memcpy(run->tokens, o->tokens, sizeof run->tokens);
 	run->cost = o->cost;
@@ -262,6 +283,9 @@ catalog_write(const struct catalog_run *run, struct writer *w)
 }
 
 /* ---- queries ---- */
+
+const char *const catalog_sort_words[CATALOG_SORTS + 1] = { "started", "name", "status", "duration", "calls",
+	"tokens", "cost", NULL };
 
 static int
 by_run_id(const void *a, const void *b)
@@ -327,7 +351,7 @@ make_order(struct catalog_query *q)
 	}
 	if (!q->every)
 		qsort(q->order, q->order_count, sizeof *q->order, newest_first);
-	if (q->before[0] != '\0') {
+	if (q->before[0] != '\0' && q->sort == SORT_STARTED && !q->turned) {
 		while (q->at < q->order_count && strcmp(q->order[q->at]->run_id, q->before) != 0)
 			q->at++;
 		if (q->at < q->order_count)
@@ -362,15 +386,76 @@ catalog_write_found(const struct catalog_query *q, size_t index, struct writer *
 static bool
 is_wanted(const struct catalog_query *q, const struct catalog_run *run)
 {
-	return (q->children || !run->summary.child) &&
+	return (q->children || !run->summary.child) && (!q->asks || summary_asks(&run->summary)) &&
 	    (q->status[0] == '\0' || strcmp(q->status, catalog_status(q, run)) == 0) &&
 	    globs_match(&q->names, run->summary.name) &&
 	    (q->token == NULL || token_names(q->token, run->summary.name));
 }
 
+/* For numbers: which of two is larger. */
+static int64_t
+catalog_number(const struct catalog_query *q, const struct catalog_run *run)
+{
+	switch (q->sort) {
+	case SORT_DURATION: return run->summary.duration_ms;
+	case SORT_CALLS: return run->summary.calls;
+	case SORT_TOKENS: return count_add(run->summary.input_tokens, run->summary.output_tokens);
+	case SORT_COST: return run->summary.cost; /* that of one that is not known is negative */
+	default: return run->started;
+	}
+}
+
+/* A run, and what it is sorted by. */
+struct catalog_place {
+	struct catalog_run *run;
+	const char *text;            /* NULL: by number */
+	int64_t number, started;
+	bool turned;
+};
+
+static int
+catalog_compare_places(const void *a, const void *b)
+{
+	const struct catalog_place *one = a, *other = b;
+	int order = one->text != NULL ? strcmp(one->text, other->text) :
+	    one->number == other->number ? 0 : one->number > other->number ? -1 : 1;
+
+	if (order == 0)
+		order = one->started == other->started ? strcmp(one->run->run_id, other->run->run_id) :
+		    one->started > other->started ? -1 : 1;
+	return one->turned ? -order : order;
+}
+
+/* Sorts what was found, and leaves the part of it that was asked for. */
+static void
+catalog_sort_found(struct catalog_query *q)
+{
+	struct catalog_place *places = memory_array(NULL, q->count + 1, sizeof *places);
+	size_t first = 0, kept = 0;
+
+	for (size_t i = 0; i < q->count; i++)
+		places[i] = (struct catalog_place){ .run = q->found[i], .started = q->found[i]->started,
+			.number = catalog_number(q, q->found[i]), .turned = q->turned,
+			.text = q->sort == SORT_NAME ? q->found[i]->summary.name :
+			    q->sort == SORT_STATUS ? catalog_status(q, q->found[i]) : NULL };
+	qsort(places, q->count, sizeof *places, catalog_compare_places);
+	if (q->before[0] != '\0') {
+		while (first < q->count && strcmp(places[first].run->run_id, q->before) != 0)
+			first++;
+		first += first < q->count;
+	}
+	q->more = q->count - first > q->limit;
+	for (size_t i = first; i < q->count && kept < q->limit; i++)
+		q->found[kept++] = places[i].run;
+	q->count = kept;
+	free(places);
+}
+
 static void
 catalog_finish_query(struct catalog_query *q)
 {
+	if (!q->unread && q->sort > SORT_STATUS)
+		catalog_sort_found(q);
 	loop_leave(q->catalog->loop, &q->task);
 	q->done(q);
 }
@@ -441,11 +526,12 @@ catalog_walk_runs(struct catalog_query *q)
 		return false;
 	if (!is_wanted(q, run))
 		return false;
-	if (q->count == q->limit) {
+	if (q->count == q->limit && q->sort == SORT_STARTED && !q->turned) {
 		q->more = true;
 		return true;
 	}
-	q->found = memory_array(q->found, q->count + 1, sizeof *q->found);
+	if ((q->count & (q->count + 1)) == 0 || q->count == 0)
+		q->found = memory_array(q->found, q->count * 2 + 2, sizeof *q->found);
 	q->found[q->count++] = run;
 	return false;
 }
@@ -513,6 +599,9 @@ query_step(struct loop_task *task)
 		case CATALOG_WALK:
 			if (!catalog_walk_runs(q))
 				break;
+			/* What the ends tell is sorted before the rest of so many is read. */
+			if (q->sort == SORT_NAME || q->sort == SORT_STATUS || (q->sort == SORT_STARTED && q->turned))
+				catalog_sort_found(q);
 			q->phase = CATALOG_FIGURES;
 			q->at = q->ends ? q->count : 0;
 			break;

@@ -39,6 +39,9 @@ struct catalog_run {
 	bool figured;                /* so are the other figures */
 	struct summary summary;
 	size_t waiting;              /* calls that wait for a person's decision */
+	size_t asked;                /* calls that ask a person something right now, and since when the
+	                                first of them does, µs since 1970 */
+	int64_t asked_since;
 	/* Totals of all its attempts. */
 	int64_t events, tokens[2], cost; /* of the calls whose cost is known */
 	bool cost_unknown;           /* the cost of some calls is not known */
@@ -51,6 +54,12 @@ struct catalog_run {
 	struct catalog_run *later, *earlier; /* neighbours in the list of runs by revision */
 };
 
+/* By what a list of runs is sorted; "started" needs only the first line of each run, "name" and "status" its
+ * ends, all others the whole of each run that matches. */
+enum catalog_sort { SORT_STARTED, SORT_NAME, SORT_STATUS, SORT_DURATION, SORT_CALLS, SORT_TOKENS, SORT_COST,
+	CATALOG_SORTS };
+extern const char *const catalog_sort_words[CATALOG_SORTS + 1];
+
 /* A query for runs. The caller sets the members up to done. */
 struct catalog_query {
 	struct globs names;          /* patterns for names of workflows; freed by
@@ -58,9 +67,13 @@ struct catalog_query {
 	char status[16];             /* "": any */
 	int64_t since;               /* µs since 1970 */
 	size_t limit;
+	enum catalog_sort sort;
+	bool turned;                 /* the other way round: the usual one is the newest, the largest, or of
+	                                texts the first of the alphabet first */
 	bool children;
 	bool ends;                   /* the caller needs only name and status */
 	bool every;                  /* all runs, unsorted: for sums */
+	bool asks;                   /* only runs that may ask a person something */
 	char before[ID_SIZE];        /* only runs that come after this one in the list; "" */
 	struct token *token;         /* only runs to which it gives access; a reference is held;
 	                                NULL: all */

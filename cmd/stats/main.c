@@ -32,7 +32,7 @@ static const struct option_spec options[] = {
 };
 
 static int
-stats_read_runs(const struct request *r, const struct storage *storage, struct figures *f, struct error *err)
+stats_read_runs(const struct storage *storage, struct figures *f, struct error *err)
 {
 	struct run_entry *entries = NULL;
 	size_t count = 0;
@@ -43,7 +43,7 @@ stats_read_runs(const struct request *r, const struct storage *storage, struct f
 		struct error unreadable;
 
 		/* One that was removed meanwhile, and what is damaged of one, is left out, and told. */
-		if (figures_add_run(f, path, r->since, &unreadable) != 0)
+		if (figures_add_run(f, path, &unreadable) != 0)
 			program_fail(PROGRAM, &unreadable);
 		free(path);
 	}
@@ -76,8 +76,8 @@ main(int argc, char **argv)
 		error_set(&err, ERROR_USAGE, o.value, "unexpected argument");
 	if (id != OPTION_END)
 		return program_fail(PROGRAM, &err);
-	failed = figures_begin(&f, r.by, &err) != 0 || storage_locate(&storage, &err) != 0 ||
-	    stats_read_runs(&r, &storage, &f, &err) != 0;
+	failed = figures_begin(&f, r.by, r.since, &err) != 0 || storage_locate(&storage, &err) != 0 ||
+	    stats_read_runs(&storage, &f, &err) != 0;
 	if (!failed) {
 		figures_sort(&f);
 		if (r.json)

@@ -221,4 +221,10 @@ patience_of(int ms)
  * is queued, servers may send only these for half an hour. */
 #define KEPT_ALIVE_LIMIT_MS 3600000
 
+/* ---- searching in what was said (awf-serve) ---- */
+
+/* After that, a request begins to read no further run; and what is left of the run is left out. */
+#define SEARCH_MS patience_of(2000)
+#define SEARCH_RUN_MS (SEARCH_MS + patience_of(8000))
+
 #endif

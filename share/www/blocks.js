@@ -13,12 +13,20 @@ const HUGE = 400_000;                 // and at all
 const PARTS = 100;                    // of a list, at once
 const IMAGES_KEPT = 30;
 const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const opened = new Set();
+const opened = new Set();               // keys of those that are not as they begin
+let all = null;                         // whether all are open, or folded; null: each as it is
 
 export const forgetOpened = () => opened.clear();
 
+// Opens all, or folds all, from here on; null: each as it is.
+export function openAll(on) {
+	all = on;
+	opened.clear();
+}
+
 // Something to open.
-export function fold(key, summary, content, isOpen = false) {
+export function fold(key, summary, content, usual = false) {
+	const isOpen = all ?? usual;
 	const details = h("details", { open: isOpen !== opened.has(key) }, h("summary", null, summary));
 	const fill = () => {
 		if (details.open && details.children.length === 1)

@@ -234,7 +234,7 @@ export async function showComparison(main, first, second) {
 /* ---- in the page of a run ---- */
 
 // Names stand for themselves in the pattern of names.
-const plain = (name) => name.replace(/[*?[\\]/g, (character) => `[${character}]`);
+export const plain = (name) => name.replace(/[*?[\\]/g, (character) => `[${character}]`);
 
 // The last run of the same workflow before this one that has succeeded; if there is none, one after it.
 async function lastSuccess(info) {

@@ -1,11 +1,14 @@
 // Begins: who is it, and which view is it. /runs/RUN is a run, /compare/A/B what differs between two,
-// everything else the list of runs.
-import { logIn, logOut, rights } from "/www/api.js";
+// /inbox, /overview and /search are what they are called, everything else the list of runs.
+import { get, logIn, logOut, rights } from "/www/api.js";
 import { showComparison } from "/www/compare.js";
 import { byId, h, say } from "/www/dom.js";
+import { showInbox } from "/www/inbox.js";
 import { nextTheme, showKeys, showTheme } from "/www/keys.js";
+import { showOverview } from "/www/overview.js";
 import { showRun } from "/www/run.js";
 import { showRuns } from "/www/runs.js";
+import { showSearch } from "/www/find.js";
 
 const main = byId("main");
 
@@ -51,14 +54,41 @@ async function begin() {
 		return;
 	}
 	showLogout();
+	showViews();
 	const run = location.pathname.match(/^\/runs\/([^/]+)$/);
 	const two = location.pathname.match(/^\/compare\/([^/]+)\/([^/]+)$/);
 	if (run)
 		await showRun(main, decodeURIComponent(run[1]), may);
 	else if (two)
 		await showComparison(main, decodeURIComponent(two[1]), decodeURIComponent(two[2]));
+	else if (location.pathname === "/inbox")
+		await showInbox(main, may);
+	else if (location.pathname === "/overview")
+		await showOverview(main);
+	else if (location.pathname === "/search")
+		await showSearch(main);
 	else
 		await showRuns(main);
+}
+
+/* ---- the views, and how many wait ---- */
+
+const views = [["/", "Runs"], ["/inbox", "Inbox"], ["/overview", "Overview"], ["/search", "Search"]];
+const WAITING_MS = 10_000;
+
+function showViews() {
+	const links = views.map(([path, text]) => h("a", { href: path, "aria-current": path === location.pathname ? "page" : undefined }, text));
+	byId("views").replaceChildren(...links);
+	const count = async () => {
+		if (document.hidden)
+			return;
+		const { total } = await get("/api/waits?limit=0").catch(() => ({ total: null }));
+		if (total !== null)
+			say(links[1], total > 0 ? `Inbox ${total}` : "Inbox");
+	};
+	count();
+	setInterval(count, WAITING_MS);
+	document.addEventListener("visibilitychange", count);
 }
 
 // The printed link may be opened in a tab that is here already: the address is the same but for its code.

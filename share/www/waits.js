@@ -7,7 +7,7 @@ import { parseExactly } from "/www/json.js";
 import { visible, visibleJson } from "/www/visible.js";
 
 // What of it a form is made from: another question of the same call is another form.
-const key = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
+export const waitKey = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
 
 // What an agent asks about a call of a tool (approve_tools): the tool, the rule, its arguments; null: it is
 // another question.
@@ -26,6 +26,83 @@ const toolQuestion = ({ tool, input, rule }) => h("dl", { class: "tool-question"
 	h("dd", null, h("pre", { tabIndex: 0, "aria-label": visible(name) },
 	    visible(typeof value === "string" ? value : JSON.stringify(value))))]));
 
+// What a wait is called, and the form to decide about it: { heading, form, press(which), edited(), field, reason,
+// always }. press takes "main" (approve, complete) or "danger" (deny, it failed). decided gets the decision that was
+// recorded, and whether the run goes on.
+export function makeWait(runId, wait, mayDecide, decided) {
+	const complete = wait.for === "completion", asks = wait.question;
+	const heading = `‖ ${wait.call} ${wait.for === "time" ? "sleeps" : `waits for ${asks ? "an answer" : complete ? "its result" : "approval"}`}`;
+	if (wait.for === "time")
+		return { heading, form: null };
+	const input = wait.input ?? {}, isText = typeof input.text === "string";
+	const asText = !complete ? isText : asks ? !("schema" in asks) : wait.form !== "json";
+	const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
+	const given = complete ? "" : asText ? asked ?? "" : visibleJson(asked ?? "");
+	const field = h("textarea", {
+		value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
+		readOnly: !mayDecide || input.bytes !== undefined,
+	});
+	// A field has its own line ends: what is not edited is not sent.
+	const shown = field.value;
+	const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
+	const said = h("p", { role: "status" });
+	const tool = toolApproval(wait);
+	const always = tool && mayDecide ? h("input", { type: "checkbox" }) : null;
+	const buttons = [];
+	const decide = async (decision, more) => {
+		const body = { decision, call: wait.call, ...more };
+		if (reason.value && (!complete || more))
+			body.reason = reason.value;
+		if (always?.checked && decision === "approve")
+			body.always = true;
+		try {
+			if (!more && (complete || (decision === "approve" && field.value !== shown)))
+				body.data = asText ? withLineEnds(field.value, given) : parseExactly(field.value);
+		} catch (error) {
+			say(said, "This is not JSON: " + error.message);
+			return false;
+		}
+		buttons.forEach((button) => { button.disabled = true; });
+		try {
+			const { goes_on: next } = await post(runPath(runId) + "/decisions", body);
+			say(said, next === "at_once" ? "Decided. The run goes on." :
+			    next === "by_itself" ? "Decided. The run goes on by itself." : "Decided.");
+			decided(body.failed ? "failed" : decision, next);
+			return true;
+		} catch (error) {
+			say(said, error.message);
+			buttons.forEach((button) => { button.disabled = false; });
+			return false;
+		}
+	};
+	const choices = complete ? { main: ["complete", "Complete"], danger: ["complete", "It failed", { failed: true }] } :
+		{ main: ["approve", "Approve"], danger: ["deny", "Deny"] };
+	const press = (which) => decide(choices[which][0], choices[which][2]);
+	const form = h("form", { onsubmit: (event) => event.preventDefault() },
+	    asks ? h("pre", { tabIndex: 0, "aria-label": "Its question" }, asks.prompt ?? "(a long question: see its event)") :
+	        tool ? toolQuestion(tool) : complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
+	    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can only be approved unchanged.`) :
+	        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), field),
+	    visible(given) !== given && input.bytes === undefined ? [
+	        h("p", { class: "problem" }, "Some of its characters are invisible in the field. This is all of it:"),
+	        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with its invisible characters" }, given),
+	    ] : null);
+	if (mayDecide) {
+		buttons.push(...Object.entries(choices).map(([which, [, text]]) =>
+			h("button", { type: "button", class: which, onclick: () => press(which) }, text)));
+		form.append(h("div", { class: "decide" },
+		    h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
+		    always ? h("label", { class: "always" }, always, " Always for this run") : null, buttons));
+	}
+	form.append(said);
+	const edited = () => field.value !== shown;
+	field.addEventListener("input", () => {
+		if (!complete && mayDecide)
+			buttons[0].textContent = edited() ? "Approve as edited" : "Approve";
+	});
+	return { heading, form, press, edited, field, reason, always };
+}
+
 export class Waits {
 	#forms = new Map();                 // key → form; one that somebody writes in stays
 
@@ -40,7 +117,7 @@ export class Waits {
 		const old = this.#forms;
 		this.#forms = new Map();
 		for (const wait of waits ?? [])
-			this.#forms.set(key(wait), old.get(key(wait)) ?? this.#form(wait, this.#forms.size === 0));
+			this.#forms.set(waitKey(wait), old.get(waitKey(wait)) ?? this.#form(wait, this.#forms.size === 0));
 		for (const [each, form] of old)
 			if (!this.#forms.has(each))
 				form.remove();
@@ -52,7 +129,7 @@ export class Waits {
 		const forms = [...this.#forms.values()];
 		if (forms.length > 0 && old.size > 0 && !forms.some((form) => form.open) && ![...old.values()].every((form) => form.isConnected))
 			forms[0].open = true;
-		(waits ?? []).forEach((wait) => say(this.#forms.get(key(wait)).querySelector("summary .note"), sinceWhen(wait)));
+		(waits ?? []).forEach((wait) => say(this.#forms.get(waitKey(wait)).querySelector("summary .note"), sinceWhen(wait)));
 	}
 
 	focus() {
@@ -61,82 +138,14 @@ export class Waits {
 
 	// isOpen: the first one is, others are asked for.
 	#form(wait, isOpen) {
-		if (wait.for === "time")
-			return h("details", { class: "wait" }, h("summary", null, h("h2", null, `‖ ${wait.call} sleeps`,
-			    h("span", { class: "note" }, sinceWhen(wait)))));
-		const input = wait.input ?? {}, isText = typeof input.text === "string";
-		const complete = wait.for === "completion", asks = wait.question;
-		const asText = !complete ? isText : asks ? !("schema" in asks) : wait.form !== "json";
-		const asked = isText ? input.text : "json" in input ? JSON.stringify(input.json, null, 2) : null;
-		const given = complete ? "" : asText ? asked ?? "" : visibleJson(asked ?? "");
-		const edited = h("textarea", {
-			value: given, rows: Math.min(8, Math.max(2, given.split("\n").length)), spellcheck: false,
-			readOnly: !this.mayDecide || input.bytes !== undefined,
-		});
-		// A field has its own line ends: what is not edited is not sent.
-		const shown = edited.value;
-		const reason = h("input", { type: "text", maxLength: 1000, autocomplete: "off" });
-		const said = h("p", { role: "status" });
-		const tool = toolApproval(wait);
-		const always = tool && this.mayDecide ? h("input", { type: "checkbox" }) : null;
-		const buttons = [];
-		const decide = async (decision, more) => {
-			const body = { decision, call: wait.call, ...more };
-			if (reason.value && (!complete || more))
-				body.reason = reason.value;
-			if (always?.checked && decision === "approve")
-				body.always = true;
-			try {
-				if (!more && (complete || (decision === "approve" && edited.value !== shown)))
-					body.data = asText ? withLineEnds(edited.value, given) : parseExactly(edited.value);
-			} catch (error) {
-				say(said, "This is not JSON: " + error.message);
-				return;
-			}
-			buttons.forEach((button) => { button.disabled = true; });
-			try {
-				const { goes_on: next } = await post(runPath(this.runId) + "/decisions", body);
-				say(said, next === "at_once" ? "Decided. The run goes on." :
-				    next === "by_itself" ? "Decided. The run goes on by itself." : "Decided.");
-				this.decided();
-			} catch (error) {
-				say(said, error.message);
-				buttons.forEach((button) => { button.disabled = false; });
-			}
-		};
-		const button = (decision, text, name, more) => {
-			const element = h("button", { type: "button", class: name, onclick: () => decide(decision, more) }, text);
-			buttons.push(element);
-			return element;
-		};
-		const form = h("form", { onsubmit: (event) => event.preventDefault() },
-		    asks ? h("pre", { tabIndex: 0, "aria-label": "Its question" }, asks.prompt ?? "(a long question: see its event)") :
-		        tool ? toolQuestion(tool) : complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
-		    input.bytes !== undefined && !complete ? h("p", { class: "note" }, `Its input has ${bytes(input.bytes)}: it can only be approved unchanged.`) :
-		        h("label", null, h("span", null, `${complete ? "Result" : "Input"} (${asText ? "text" : "JSON"})`), edited),
-		    visible(given) !== given && input.bytes === undefined ? [
-		        h("p", { class: "problem" }, "Some of its characters are invisible in the field. This is all of it:"),
-		        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with its invisible characters" }, given),
-		    ] : null);
-		if (this.mayDecide)
-			form.append(h("div", { class: "decide" },
-			    h("label", null, h("span", null, complete ? "Reason, if it failed" : "Reason"), reason),
-			    always ? h("label", { class: "always" }, always, " Always for this run") : null,
-			    complete ? [button("complete", "Complete", "main"), button("complete", "It failed", "danger", { failed: true })] :
-			        [button("approve", "Approve", "main"), button("deny", "Deny", "danger")]));
-		form.append(said);
-		edited.addEventListener("input", () => {
-			if (!complete)
-				buttons[0].textContent = edited.value === shown ? "Approve" : "Approve as edited";
-		});
-		return h("details", { class: "wait", open: isOpen },
-		    h("summary", null, h("h2", null, `‖ ${wait.call} waits for ${asks ? "an answer" : complete ? "its result" : "approval"}`,
-		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" },
-		            sinceWhen(wait)))), form);
+		const { heading, form } = makeWait(this.runId, wait, this.mayDecide, this.decided);
+		return h("details", { class: "wait", open: isOpen && form !== null },
+		    h("summary", null, h("h2", null, heading,
+		        h("span", { class: "note", title: wait.since ? when(wait.since) : "" }, sinceWhen(wait)))), form);
 	}
 }
 
-const sinceWhen = ({ since, deadline }) => (since ? " since " + ago(since).replace("now", "just now") : "") +
+export const sinceWhen = ({ since, deadline }) => (since ? " since " + ago(since).replace("now", "just now") : "") +
     (deadline ? ", until " + when(deadline) : "");
 
 // A text that was edited in a field, which knows LF alone, with the line ends of what it was. Of the

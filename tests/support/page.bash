@@ -14,4 +14,4 @@ page_prepare() {
 }
 
 # A scenario of tests/page/drive.mjs, with what it is given.
-page_drive() { timeout 300 node "$ROOT/tests/page/drive.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }
+page_drive() { timeout 300 node "$ROOT/tests/page/${PAGE:-drive}.mjs" "$1" "$URL" "$CODE" "${@:2}" 3>&-; }

@@ -21,6 +21,7 @@ installed() {
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
 	[ -s "$prefix/share/awf/prices" ] && [ -s "$prefix/share/awf/www/page.js" ] && [ -s "$prefix/share/awf/openapi.json" ]
+	same "awf $(jq -r .info.version "$prefix/share/awf/openapi.json")" "$(awf --version)"
 	"$prefix/bin/awf" init begun
 	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
 	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"
@@ -34,9 +35,13 @@ installed() {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	examples=$prefix/share/doc/awf/examples
-	same "$(cd "$examples" && find . -type f | sort)" "$(cd "$ROOT/examples" && find . -type f | sort)"
+	same "$(cd "$examples" && find . ! -type d | sort)" "$(cd "$ROOT/examples" && find . ! -type d | sort)"
 	cd "$examples"
 	[[ $(echo 'solid-state batteries' | PATH=$prefix/bin:$PATH AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf) == 'Solid-state batteries: '* ]]
+	# What are links in the tree are links there too.
+	PATH=$prefix/bin:$PATH ci/check --isolation copy
+	same "$(readlink ci/recording/latest)" "$(readlink "$ROOT/examples/ci/recording/latest")"
+	for document in README.md INSTALL.md CHANGELOG.md; do cmp "$ROOT/$document" "../$document"; done
 }
 
 # bats test_tags=turn:3

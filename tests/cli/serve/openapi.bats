@@ -46,7 +46,8 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	TOKEN_other=$(awf-serve --new-token ingest --label other)
 	export TOKEN_other
 	curl -s "$URL/api/openapi.json" >openapi.json
-	cmp openapi.json "$ROOT/share/openapi.json"
+	# The version is that of the programs, and stands in no other file of the tree.
+	sed "s/@AWF_VERSION@/$(awf --version | sed 's/^awf //')/" "$ROOT/share/openapi.json" | cmp - openapi.json
 	run_id=$(awf-tail --list --json --name demo | jq -r .run_id)
 	sha256=$(ls "$AWF_STORAGE/blobs/$run_id" | head -n 1)
 	# Something happens while the streams are looked at.
@@ -64,8 +65,23 @@ hold() { python3 "$ROOT/tests/support/openapi.py" openapi.json "$URL" covered "$
 	(trap '' TERM; exec awf-run -n --name deaf -c 'awf-step -n one -q -- sleep 20') >/dev/null 2>&1 3>&- &
 	deaf=$!
 	eventually eval 'grep -q "\"name\":\"one\"" "$AWF_STORAGE"/transcripts/*.jsonl'
+	started=$(curl -s -H "Authorization: Bearer $TOKEN_start" -d y "$URL/hooks/deploy" | jq -r .run_id)
+	eventually [ -s "$AWF_STORAGE/transcripts/$started.jsonl" ]
 	hold table <<-END
 		200 GET /runs/@brief
+		200 GET '/api/waits?limit=2' as=read
+		200 GET '/api/stats?by=step' as=read
+		200 GET '/api/stats?by=model&since=7d' as=read
+		200 GET '/api/stats/calls?by=step&name=bad%20a&failed=1' as=read
+		400 GET '/api/stats?by=none' as=read
+		200 GET '/api/search?q=batteries&limit=1' as=read
+		400 GET '/api/search?q=' as=read
+		200 GET '/api/runs?sort=cost&turned=1&limit=2' as=read
+		400 GET '/api/runs?sort=none' as=read
+		200 GET /api/runs/@brief/again as=read
+		200 POST /api/runs/@bad/again as=read 'body={"do": "again"}'
+		202 POST /api/runs/$started/again as=start 'body={"do": "again", "start": true}'
+		403 POST /api/runs/@bad/again as=read 'body={"do": "again", "start": true}'
 		404 GET /www/none.js
 		404 GET /api/runs/@demo/events/999999 as=read
 		404 GET /api/runs/@demo/blobs/0000000000000000000000000000000000000000000000000000000000000000 as=read

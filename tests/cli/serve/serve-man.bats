@@ -89,6 +89,9 @@ release 7 success ci'
 		get /|<title>|$URL/
 		get /runs/{run}|<title>|$URL/runs/@flow
 		get /compare/{run}/{other}|<title>|$URL/compare/@flow/@big
+		get /inbox|<title>|$URL/inbox
+		get /overview|<title>|$URL/overview
+		get /search|<title>|$URL/search
 		get /www/{file}|^export|$URL/www/dom.js
 		get /healthz|^ok$|$URL/healthz
 		get /metrics|^awf_runs\{|-H "$read" $URL/metrics
@@ -104,6 +107,12 @@ release 7 success ci'
 		get /api/runs/{run}/input|^draft$|-H "$read" $api/runs/@flow/input
 		get /api/runs/{run}/output|^piped$|-H "$read" "$api/runs/@piped/output?wait=5s"
 		get /api/runs/{run}/evaluation|"outcome":"pass"|-H "$read" $api/runs/@tried/evaluation
+		get /api/waits|"call":"check:0:0"|-H "$read" "$api/waits?limit=5"
+		get /api/stats|"step":"big big"|-H "$read" "$api/stats?by=step&since=7d"
+		get /api/stats/calls|"workflow":"big"|-H "$read" "$api/stats/calls?by=step&name=big%20big"
+		get /api/search|"found":"draft"|-H "$read" "$api/search?q=DRAFT&limit=5"
+		get /api/runs/{run}/again|"input":"whole"|-H "$read" $api/runs/@flow/again
+		post /api/runs/{run}/again|awf-run --resume [0-9a-f-]+"|-H "$read" -H "$json" -d '{"do": "resume"}' $api/runs/@flow/again
 		get /api/compare|"differ":true|-H "$read" "$api/compare?a=@flow&b=@big"
 		get /workflows/{run}/events|"workflow_id"|-H "$read" "$URL/workflows/@flow/events?offset=1"
 		post /api/runs/{run}/decisions|"approved"|-H "$decide" -H "$json" -d '{"decision": "approve", "call": "check"}' $api/runs/@flow/decisions

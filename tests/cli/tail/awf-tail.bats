@@ -839,10 +839,32 @@ shows() {
 	same "$(awf stats --json | wc -l)" 2
 	run -1 awf-tail --stats -f
 	[[ $output == *'--stats: not with -f' ]]
+	# The last reason is that of the latest run, and of others the last few are kept.
+	for why in why other why; do awf-run -n --name bad -c "awf-step -n b -q -- sh -c 'echo $why >&2; exit 3'" || true; done
+	same "$(awf-tail --stats --by step --json | jq -c 'select(.step == "bad b") | [.failed, .last_failure, [.last_failures[].reason]]')" \
+		'[4,"sh: exit status 3: why",["sh: exit status 3: why","sh: exit status 3: other"]]'
+	same "$(awf-tail --stats --by step --json | jq -r 'select(.step == "bad b").last_failures[0].run_id')" "$(basename "$(transcript)" .jsonl)"
+	# Over time: all of it in the last span of a month.
+	same "$(awf-tail --stats --since 30d --by step --json | jq -c 'select(.step == "bad b") | [(.spans | length), .spans[22], .spans[23]]')" '[24,[0,0],[4,4]]'
+	# What waits has not ended, and has not failed; what was cancelled has not failed.
+	awf-run --name asks -c 'awf-step --approve ok | awf-step go -r -- cat' <<<x || [ $? = 75 ]
+	same "$(awf-tail --stats --by step --json | jq -c 'select(.step | startswith("asks"))')" ''
+	same "$(awf-tail --stats --json | jq -c 'select(.workflow == "asks")')" ''
+	awf-ctl approve ok @asks
+	awf-run --resume @asks >/dev/null
+	same "$(awf-tail --stats --by step --json | jq -c 'select(.step == "asks go") | [.count, .failed]')" '[1,0]'
+	awf-run -n --id-file id --name long -c 'awf-step -n wait -q -- sleep 60' 3>&- &
+	runner=$!
+	eventually eval '[ -s id ] && grep -qs step.started "$AWF_STORAGE/transcripts/$(cat id).jsonl"'
+	awf-ctl cancel "$(cat id)"
+	wait "$runner" || true
+	same "$(awf-tail --stats --json | jq -c 'select(.workflow == "long") | [.count, .failed]')" '[1,0]'
+	rm "$AWF_STORAGE/transcripts/$(cat id).jsonl"
+	awf-run --fork @good --at a:1:0
 	# A run whose lines are damaged is counted without them, and that is said.
 	sed -i '3s/.*/garbage/' "$(transcript)"
 	run -0 --separate-stderr awf stats --by step --json
-	same "$(jq -c 'select(.step == "good a").count' <<<"$output")" 3
+	same "$(jq -c 'select(.step == "good a").count' <<<"$output")" 4
 	same "$stderr" "awf-stats: $(transcript): 1 line is damaged, and not counted (see awf-verify)"
 }
 

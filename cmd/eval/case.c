@@ -1,4 +1,5 @@
 /* Everything is started by name (awf-run, awf-step, awf-diff): awf-run has put its own directory into PATH. */
+#define _GNU_SOURCE /* memmem() */
 #include "eval/case.h"
 
 #include <errno.h>
@@ -121,6 +122,16 @@ case_take_id(const char *id_file, char run[ID_SIZE])
 	buffer_free(&id);
 }
 
+/* Which lines of a fork are passed on: that it makes again what differs is what it is for. */
+static bool
+case_passes(const void *context, const char *line, size_t len)
+{
+	static const char told[] = " made again instead of used from the record: ";
+
+	(void)context;
+	return memmem(line, len, told, sizeof told - 1) == NULL;
+}
+
 /* Runs the workflow. Returns its exit status; -1: *err. */
 static int
 case_run_workflow(const struct trying *t, struct tried *v, const char *fork, struct buffer *output, struct error *err)
@@ -141,7 +152,7 @@ case_run_workflow(const struct trying *t, struct tried *v, const char *fork, str
 	}
 	case_write_input(span_member(t->item, "input"), &input);
 	p = (struct subprocess){ .argv = words, .environment = environment.list, .input = buffer_string(&input),
-		.input_len = input.len };
+		.input_len = input.len, .passes = fork != NULL ? case_passes : NULL };
 	status = subprocesses_run(&p, 1, NULL, err) == 0 ? p.exit_code : -1;
 	if (status == -1 && err->code == ERROR_NONE)
 		*err = p.error;
@@ -310,7 +321,8 @@ case_run_check(struct trying *t, struct tried *v, const struct eval_check *check
 	for (bool again = true; again;) {
 		char **words = case_check_words(t, check, name, id_file, fork, item);
 
-		p = (struct subprocess){ .argv = words, .input = item->data, .input_len = item->len };
+		p = (struct subprocess){ .argv = words, .input = item->data, .input_len = item->len,
+			.passes = fork != NULL ? case_passes : NULL };
 		failed = subprocesses_run(&p, 1, NULL, err);
 		list_free(words);
 		case_take_id(id_file, run);

@@ -122,8 +122,9 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
 	same "$(asked)" 0
 	sed -i 's/0.7/0.8/' agents/solve.md
-	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
+	run -0 --separate-stderr awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
 	same "$(jq -r .system asked | sort | uniq -c | xargs)" '12 rate 0.8'
+	[[ $stderr != *'made again'* ]]
 	# Commands depend on the variables of a variant.
 	printf '%s\n' '#!/bin/sh' 'awf-step -r say -- sh -c "cat; echo \$STYLE"' >flow
 	run -0 awf-eval -i in --variant a=STYLE=a --variant b='STYLE="b c"' --reuse --check 'is=jq -e ".result | test(\"b c\")" >/dev/null' ./flow

@@ -684,31 +684,33 @@ diff_details(const struct diff_pair *pair, const struct diff_detail_limits *limi
 {
 	struct telling t = { .limits = limits, .take = take, .user = user };
 	const struct diff_call *a = pair->a, *b = pair->b;
+	/* Nothing differs in a call that one side alone has. */
+	const unsigned what = a != NULL && b != NULL ? pair->what : 0;
 
 	if (a == NULL || b == NULL)
 		diff_tell_alone(&t, a, b);
-	else if (pair->what & DIFF_DEFINITION)
+	else if (what & DIFF_DEFINITION)
 		diff_tell_definition(&t, pair);
-	else if (pair->kind == DIFF_CHANGED && pair->what & DIFF_INPUT)
+	else if (pair->kind == DIFF_CHANGED && what & DIFF_INPUT)
 		diff_tell_texts(&t, "input", pair, diff_read_input);
-	if (pair->what & DIFF_MODEL)
+	if (what & DIFF_MODEL)
 		diff_tell_model(&t, a, b);
-	if (pair->what & DIFF_STATUS)
+	if (what & DIFF_STATUS)
 		diff_tell_status(&t, a, b);
-	if (pair->what & DIFF_TOOLS)
+	if (what & DIFF_TOOLS)
 		diff_tell_tools(&t, a, b);
-	if (pair->what & DIFF_ANSWERS)
+	if (what & DIFF_ANSWERS)
 		diff_tell_answers(&t, a, b);
-	if (pair->what & DIFF_TOKENS)
+	if (what & DIFF_TOKENS)
 		diff_tell_numbers(&t, "tokens", "", &a->own, &b->own);
-	if (pair->what & DIFF_RETRIES)
+	if (what & DIFF_RETRIES)
 		diff_tell_numbers(&t, "retries", "", &a->own, &b->own);
-	if (pair->what & DIFF_TIME)
+	if (what & DIFF_TIME)
 		diff_tell_numbers(&t, "time", " ms", &a->own, &b->own);
-	if (pair->what & DIFF_FILES)
+	if (what & DIFF_FILES)
 		diff_tell_files(&t, "wrote", &a->changed, &b->changed);
 	/* What a group gave is told with the calls inside it; a call that failed gave nothing. */
-	if (pair->what & DIFF_RESULT && !(pair->what & DIFF_STATUS) && (!(pair->what & DIFF_INSIDE) || *a->model != '\0'))
+	if (what & DIFF_RESULT && !(what & DIFF_STATUS) && (!(what & DIFF_INSIDE) || *a->model != '\0'))
 		diff_tell_texts(&t, "result", pair, diff_read_result);
 	free(t.parts);
 	free(t.offsets);

@@ -78,7 +78,7 @@ replace_part(struct error *err)
 static int
 replace_mount(char *const *words, struct error *err)
 {
-	int fds[FILES_MOST], failed = replace_part(err);
+	int fds[FILES_MOST] = { -1 }, failed = replace_part(err);
 	size_t count = 0;
 
 	for (; failed == 0 && words[count] != NULL && strcmp(words[count], "--") != 0; count++) {

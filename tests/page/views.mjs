@@ -185,7 +185,7 @@ const scenarios = {
 		await press("Escape");
 		await press("j");
 		await press("Enter");
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		assert.match(page.url(), /\/runs\/[0-9a-f-]{36}#(\d+&)?call=ok%3A0%3A0/);
 		await page.goBack();
 		await until("seven again", async () => (await waiting()).join() === "seven");
@@ -282,8 +282,8 @@ const scenarios = {
 		// To the event behind a failure.
 		await page.waitForSelector("main.overview tbody tr");
 		await page.click("tbody .why a");
-		await page.waitForSelector("article.event.current");
-		assert.match(await page.textContent("article.event.current"), /no <i>disk/);
+		await page.waitForSelector("article.current");
+		assert.match(await page.textContent("article.current"), /no <i>disk/);
 		await page.goBack();
 		await page.waitForSelector("main.overview tbody tr");
 		// Steps, tools, models; a filter.
@@ -390,7 +390,7 @@ const scenarios = {
 		await press("j");
 		const seq = await page.evaluate(() => document.activeElement.textContent);
 		await press("Enter");
-		await page.waitForSelector(`article.event.current[data-seq="${seq}"]`);
+		await page.waitForSelector(`article.current[data-seq="${seq}"]`);
 		await page.goBack();
 		await until("again", async () => (await texts(".found h2")).length === 2);
 		await page.fill("main.search label:nth-of-type(2) input", "on");
@@ -404,7 +404,7 @@ const scenarios = {
 	async again(run, waits, copied) {
 		await logIn();
 		await page.goto(`${url}/runs/${run}`);
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		const command = () => page.textContent("dialog.again pre code");
 		await page.click("text=Again…");
 		await page.waitForSelector("dialog.again[open]");
@@ -425,13 +425,13 @@ const scenarios = {
 		await until("closed", async () => await page.$("dialog.again") === null);
 		// Where a workflow may be started, it is.
 		await page.goto(`${url}/runs/${waits}`);
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		await page.click("text=Again…");
 		await page.waitForSelector("dialog.again[open]");
 		await page.click("dialog.again button:text-is('Run again')");
 		await page.click("dialog.again button:text-is('Do it here')");
 		await until("the new run", async () => /\/runs\/[0-9a-f-]{36}$/.test(page.url()) && !page.url().includes(waits));
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		await until("it ran", async () => /success/.test(await page.textContent("main .state")), 40_000);
 	},
 

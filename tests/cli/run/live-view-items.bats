@@ -246,6 +246,20 @@ for line in sys.stdin:
 	wait "$RUN"
 }
 
+@test "awf-run: Ctrl-C and TERM take the view away, and the terminal is as it was" {
+	prompt t 80 24
+	for end in C-c TERM; do
+		keys t "clear; stty -g >before; seq 5 | awf-run --name x -c 'echo \$PPID >runner; awf-step -q -i lines -j 5 work -- ./item 2>/dev/null'; stty -g >after; cmp before after && echo same" Enter
+		says t '^  . \[4\] "5"'
+		if [ "$end" = TERM ]; then kill -TERM "$(ps -o ppid= -p "$(cat runner)" | tr -d ' ')"; else keys t "$end"; fi
+		says t 'cancelled by signal'
+		says_not t '^  . \['
+		# A shell whose child was interrupted leaves the rest of the line.
+		keys t 'stty -g | cmp - before && echo "$((40 + 2)) same"' Enter
+		says t '^42 same'
+	done
+}
+
 # Clock ticks of a process and its threads.
 ticks() { awk '{ print $14 + $15 }' "/proc/$1/stat"; }
 

@@ -12,7 +12,7 @@ headings all blocks are one recipe. With TITLEs, only those. A directory for eac
 A block has to end with 0, unless a program of AWF says in what is shown that something failed or waits.
 
 What differs from time to time is compared by the patterns below, where the document shows something of that form: all
-else has to be the same, byte for byte. The directory of a recipe is shown as /home/ann/try, its home as /home/ann. A comment <!-- varies: TEXT PATTERN --> before a block says so of one TEXT. A line
+else has to be the same, byte for byte. The directory of a recipe is shown as /home/ann/try, its home as /home/ann. A comment <!-- varies: TEXT = PATTERN --> before a block says so of one TEXT. A line
 with nothing but "…" stands for any lines.
 
 --write puts what is printed into FILE; --list prints the titles.
@@ -63,7 +63,7 @@ def read(path):
             i = end
         elif line.startswith("### "):
             recipes.append((line[4:], []))
-        elif match := re.fullmatch(r"<!-- varies: (\S+) (\S+) -->", line):
+        elif match := re.fullmatch(r"<!-- varies: (.+) = (.+) -->", line):
             varies = {**varies, match.group(1): match.group(2)}
         i += 1
     return recipes

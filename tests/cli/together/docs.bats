@@ -249,7 +249,7 @@ clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROO
 		```sh
 		echo 21 is 8
 		```
-		<!-- varies: 617 [0-9]+ -->
+		<!-- varies: 617 = [0-9]+ -->
 		```text
 		617 is 8
 		```

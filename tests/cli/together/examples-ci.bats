@@ -41,15 +41,16 @@ script_of() {
 }
 
 @test "GitHub: installs the tarball, runs, keeps the recording and replays one" {
-	# An installation in a tarball, as static programs come.
-	make -s -C "$ROOT" -o all STATIC= BUILD="$BUILD" DESTDIR="$PWD/machine" PREFIX=/awf-0-x86_64-linux install
-	tar -czf awf.tar.gz -C machine awf-0-x86_64-linux
-	AWF_URL=file://$PWD/awf.tar.gz AWF_SHA256=$(sha256sum awf.tar.gz | cut -d' ' -f1) GITHUB_PATH=$PWD/path
+	# A tarball of the form that static programs come in.
+	mkdir -p machine/awf-0-x86_64-linux
+	ln -s "$BUILD/bin" machine/awf-0-x86_64-linux
+	tar -cJf awf.tar.xz -C machine awf-0-x86_64-linux
+	AWF_URL=file://$PWD/awf.tar.xz AWF_SHA256=$(sha256sum awf.tar.xz | cut -d' ' -f1) GITHUB_PATH=$PWD/path
 	export AWF_URL AWF_SHA256 GITHUB_PATH
 	for job in run replay; do
 		rm -rf "$GITHUB_PATH" machine
 		script_of github.yml "$job" |
-			sed "s|/opt/awf|$PWD/machine/awf|g; s|/tmp/awf.tar.gz|$PWD/fetched.tar.gz|g; $NO_PRICE" >script
+			sed "s|/opt/awf|$PWD/machine/awf|g; s|/tmp/awf.tar.xz|$PWD/fetched.tar.xz|g; $NO_PRICE" >script
 		[ "$job" != replay ] || sed -i "s/--determinism/& --isolation $(isolation)/" script
 		(cd checkout && PATH=$PWD/../stubs:/usr/bin:/bin bash -e ../script) >said 2>&1 || { cat said; false; }
 	done
@@ -57,7 +58,7 @@ script_of() {
 	grep -q announce summary
 	[ -s checkout/run/workflow/manifest.json ]
 	# Another tarball than the one that was meant is not installed.
-	echo changed >>awf.tar.gz
+	echo changed >>awf.tar.xz
 	rm -rf machine
 	run -1 bash -c "cd checkout && PATH=$PWD/stubs:/usr/bin:/bin bash -e ../script"
 	[ ! -e machine ]

@@ -452,7 +452,7 @@ await_signal(struct head *h, struct command *c)
 static bool
 exec_forward_pipe(struct head *h, int *fd, const char *type, struct digest *digest)
 {
-	char piece[FRAME_BYTES];
+	static char piece[FRAME_BYTES]; /* too large for a small stack */
 	ssize_t n = *fd == -1 ? 0 : read(*fd, piece, sizeof piece);
 
 	if (n > 0) {

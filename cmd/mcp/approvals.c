@@ -9,12 +9,14 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/lookalikes.h"
 #include "base/text.h"
 #include "decide/deciding.h"
 #include "mcp/status.h"
 #include "model/tool_approval.h"
 
 #define DATA_SHOWN ((size_t)8192)    /* most bytes of the data that is to be approved */
+#define WORDS_TOLD ((size_t)8)       /* words with letters that look like others */
 #define ELICIT "elicitation/create"
 /* Schema of the user's answer; MCP clients support only flat schemas. */
 #define APPROVAL_SCHEMA_BEGIN "{\"type\":\"object\",\"properties\":{\"approve\":{\"type\":\"boolean\"," \
@@ -57,6 +59,33 @@ open_approval(struct deciding *d, const struct leading *l, const struct led *led
 	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
 }
 
+/* Appends a text as a terminal shows it, its lines and tabs as they are: clients show no invisible characters. */
+static void
+add_visible(struct buffer *out, const char *text, size_t len)
+{
+	struct text_piece piece;
+
+	for (size_t i = 0; i < len; i += piece.len) {
+		piece = text_piece(text + i, len - i);
+		if (text[i] == '\n' || text[i] == '\t')
+			buffer_append(out, text + i, piece.len);
+		else
+			text_piece_append(out, text + i, piece);
+	}
+}
+
+static void
+add_lookalikes(struct buffer *out, const struct buffer *text)
+{
+	struct buffer words = BUFFER_INIT;
+	const size_t count = lookalikes_list(&words, text->data, text->len, WORDS_TOLD);
+
+	if (count > 0)
+		buffer_format(out, "\n\n(Letters that look like others: %s%s.)", buffer_string(&words),
+		    count > WORDS_TOLD ? " and more" : "");
+	buffer_free(&words);
+}
+
 /* Writes the question for the user: the params of ELICIT. */
 static void
 write_approval(const struct led *led, const struct deciding *d, struct buffer *params)
@@ -78,10 +107,11 @@ write_approval(const struct led *led, const struct deciding *d, struct buffer *p
 		data_raw(asked, &data);
 	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
 	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->workflow->name, d->at->call);
-	buffer_append(&text, buffer_string(&data), shown);
+	add_visible(&text, buffer_string(&data), shown);
 	if (shown < data.len)
 		buffer_format(&text, "\n\n(%zu bytes more: awf-replay --state %s %s)", data.len - shown,
 		    d->at->path, led->run_id);
+	add_lookalikes(&text, &data);
 	writer_begin(&w, params);
 	writer_object(&w);
 	writer_key(&w, "message");

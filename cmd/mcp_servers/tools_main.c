@@ -19,7 +19,7 @@
 #include "io/file.h"
 
 #define PROGRAM "awf-mcp-tools"
-#define READ_SIZE (64 << 10)
+#define READ_SIZE (16 << 10)
 
 static const char usage[] =
 PROGRAM "\n"

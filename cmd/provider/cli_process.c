@@ -22,7 +22,7 @@
 #include "proc/subprocess.h"
 
 enum {
-	READ_SIZE = 64 << 10,
+	READ_SIZE = 16 << 10,
 	ERRORS_KEPT = 16 << 10   /* bytes of stderr */
 };
 

@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "history/recall.h"
-#include "json/writer.h"
+#include "json/exact.h"
 #include "model/results.h"
 #include "proc/ending.h"
 #include "storage/definition_file_keep.h"
@@ -89,7 +89,7 @@ child_define(struct child *c, const struct child_start *start)
 	writer_begin(&w, &text);
 	writer_array(&w);
 	for (char *const *word = start->argv; *word != NULL; word++)
-		writer_string(&w, *word);
+		writer_exact_string(&w, *word);
 	writer_array_end(&w);
 	buffer_append(&text, start->inputs.at, start->inputs.len);
 	digest_sha256(text.data, text.len, c->definition_sha256);

@@ -131,7 +131,7 @@ spool_write_pieces(struct loop_task *task)
 int64_t
 spool_find(const struct spool *s, int64_t line)
 {
-	char bytes[65536];
+	char bytes[16384];
 	int64_t at, skip;
 
 	if (line >= s->lines)

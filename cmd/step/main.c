@@ -588,8 +588,8 @@ int
 main(int argc, char **argv)
 {
 	struct error err = ERROR_INIT;
-	struct settings settings;
-	struct resources r;
+	static struct settings settings; /* too large for a small stack */
+	static struct resources r;
 	int id, status;
 
 	program_begin();

@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/text.h"
+#include "json/exact.h"
 #include "model/told_failures.h"
 #include "proc/message.h"
 #include "proc/provider_variables.h"
@@ -285,7 +286,7 @@ command_define(const struct step *s, struct writer *w)
 	const struct step_options *o = &s->options;
 
 	for (char *const *word = o->command.argv; *word != NULL; word++)
-		writer_string(w, *word);
+		writer_exact_string(w, *word);
 	if (o->command.feed_state)
 		writer_string(w, "-e");
 	if (o->output.form != OUTPUT_TEXT)

@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 #define ANSWER_LIMIT SCAN_LINE_LIMIT /* bytes; a longer message would be refused */
+#define TOOL_NAME_LIMIT (64 << 10) /* bytes */
 #define BLOCKS_LIMIT 10000 /* each new one, and each piece, is compared with those before it */
 #define CALLING_PAUSE_MS 50 /* between two deltas of tool calls */
 #define DONE "[DONE]" /* the only event that is not JSON */
@@ -183,6 +184,16 @@ stream_take_lines(struct stream *s, const char *data, size_t len)
 	return true;
 }
 
+/* Whether the last call of a tool has a name or an id that no transcript would hold as it is. */
+static bool
+has_long_name(const struct message *m)
+{
+	const struct block *last = m->count > 0 ? &m->blocks[m->count - 1] : NULL;
+
+	return last != NULL && ((last->tool_name != NULL && strlen(last->tool_name) > TOOL_NAME_LIMIT) ||
+	    (last->tool_id != NULL && strlen(last->tool_id) > TOOL_NAME_LIMIT));
+}
+
 static int
 on_event(void *context, const char *name, const char *data, size_t len)
 {
@@ -229,6 +240,8 @@ on_event(void *context, const char *name, const char *data, size_t len)
 	INVARIANT((!s->refused || s->failed) && (!s->failed || s->failure.error.code != ERROR_NONE));
 	if (s->message.count > BLOCKS_LIMIT)
 		stream_fail(s, "the answer has more than %d blocks", BLOCKS_LIMIT);
+	if (has_long_name(&s->message))
+		stream_fail(s, "the answer has the name or id of a tool's call above %d KiB", TOOL_NAME_LIMIT >> 10);
 	return s->failed;
 }
 

@@ -61,7 +61,7 @@ digest_add(struct digest *d, const void *bytes, size_t len)
 int
 digest_add_fd(struct digest *d, int fd)
 {
-	char bytes[65536];
+	char bytes[16384];
 	ssize_t got;
 
 	while ((got = read(fd, bytes, sizeof bytes)) > 0)
@@ -96,7 +96,7 @@ digest_fd_blake2b(int fd, char out[DIGEST_SIZE])
 {
 	unsigned char hash[DIGEST_BYTES];
 	crypto_generichash_state state;
-	char bytes[65536];
+	char bytes[16384];
 	ssize_t got;
 
 	crypto_generichash_init(&state, NULL, 0, sizeof hash);

@@ -228,6 +228,8 @@ history_refuse_alike(const struct history *h, const struct same *same, const str
 	else if ((!marks_paths_differ(query->marks, &marks, &other, &name) &&
 	    marks_same_paths(query->marks, &marks, &name)) || buffer_equal(&name, MARKS_DIRECTORY))
 		buffer_text(&why, "their directories were new");
+	else if (marks_is_descriptor(buffer_string(&name)))
+		buffer_format(&why, "what %s read is not known", buffer_string(&name));
 	else
 		buffer_format(&why, "%s was a new path: --ignore-env %s if no call depends on it",
 		    buffer_string(&name), buffer_string(&name));

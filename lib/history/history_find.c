@@ -234,8 +234,9 @@ history_is_harmless(const struct history *h, const struct index_record *r)
 	return h->head->mode == RECALL_RESUME && !r->changed && !r->child && !r->doubtful && r->end != RECALL_SUCCEEDED;
 }
 
-/* Prefers a record that matches equally well but has done something, if the found one has not: for
- * example where a variable distinguished them that is now ignored. */
+/* Prefers a record that matches equally well but has done something, if the found one has not, where a variable
+ * distinguished them that is now ignored. Of records that nothing distinguishes the nearest is the call's: the others
+ * may have read what nobody recorded, such as a file. */
 static void
 prefer_done(struct history *h, const unsigned char *key, const unsigned char *guard,
     const struct recall_query *query, struct same *same)
@@ -245,12 +246,33 @@ prefer_done(struct history *h, const unsigned char *key, const unsigned char *gu
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++) {
 		struct index_record *r = &h->records[i];
 
-		if (history_free(r) && (!history_is_harmless(h, r) || r->encloses) && history_difference(h, r, query, NULL) == 0 &&
+		if (r->identity != same->record->identity && history_free(r) &&
+		    (!history_is_harmless(h, r) || r->encloses) && history_difference(h, r, query, NULL) == 0 &&
 		    comes_before(r, done, query))
 			done = r;
 	}
 	if (done != NULL)
 		*same = (struct same){ .record = done, .exact = true };
+}
+
+/* Whether a call differs from a record in nothing, or in functions that distinguish no calls: they were edited. */
+static bool
+history_agrees(struct history *h, const struct index_record *r, const struct recall_query *query)
+{
+	struct buffer names = BUFFER_INIT;
+	bool agrees = history_difference(h, r, query, &names) >= 0;
+	const char *at = buffer_string(&names), *line;
+	size_t len;
+
+	while (agrees && (line = text_part(&at, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		agrees = len == 0 || marks_is_function(name);
+		free(name);
+	}
+	agrees = agrees && (names.len == 0 || !history_tells_apart(h, query->marks, buffer_string(&names), r, false));
+	buffer_free(&names);
+	return agrees;
 }
 
 void
@@ -278,7 +300,7 @@ history_find_same(struct history *h, const unsigned char *key, const unsigned ch
 	}
 	/* A variable that was set in one attempt may have been inherited in the other. */
 	for (size_t i = history_bound(h, key, guard); history_same_guard(h, i, key, guard); i++)
-		if (history_free(&h->records[i]) && history_difference(h, &h->records[i], query, NULL) == 0)
+		if (history_free(&h->records[i]) && history_agrees(h, &h->records[i], query))
 			history_consider_record(h, same, &h->records[i], exact, query);
 	if (same->record == NULL)
 		find_old(h, key, guard, query, same);

@@ -3,7 +3,8 @@
  * or a directory distinguishes the calls of a step if two calls of it, in one attempt, differ in it
  * and in nothing else: then a call of this step with another value is another call. What a loop has
  * left in a variable says nothing about the steps after the loop. A time or an id that is new for each call, next
- * to a variable that distinguishes them, is in none of these pairs, since they differ in both. It
+ * to a variable that distinguishes them, is in none of these pairs, since they differ in both; one that is the only
+ * difference looks like a time or an id, and does not distinguish them either. It
  * does not count that a value occurs in a file of the run: it may stand there for any reason.
  */
 #include "history/history_parts.h"
@@ -14,6 +15,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "history/words.h"
 
 bool
 history_has_no_marks(const struct recall_query *query)
@@ -198,6 +200,35 @@ add_names_of_both(const struct index_record *r, const struct history *h, const s
 	}
 }
 
+/* Whether the value of this call looks like a time, an id or a new path: another call has another, and so has
+ * the same call in the next attempt. */
+static bool
+is_by_chance(const struct recall_query *query, const char *name)
+{
+	const char *value = strcmp(name, MARKS_DIRECTORY) == 0 ? query->marks->directory : getenv(name);
+	struct words words = words_of(span_of(value != NULL ? value : "", value != NULL ? strlen(value) : 0));
+	bool chance = words_have_chance(&words);
+
+	words_free(&words);
+	return chance;
+}
+
+static bool
+all_by_chance(const struct recall_query *query, const char *names)
+{
+	const char *line;
+	bool chance = true;
+	size_t len;
+
+	while (chance && (line = text_part(&names, '\n', &len)) != NULL) {
+		char *name = memory_copy(line, len);
+
+		chance = len == 0 || is_by_chance(query, name);
+		free(name);
+	}
+	return chance;
+}
+
 /* Whether the names in which a call differs from a record, one per line, distinguish calls. */
 static bool
 told_apart(struct history *h, const struct index_record *r, const struct recall_query *query, const char *names)
@@ -210,7 +241,8 @@ told_apart(struct history *h, const struct index_record *r, const struct recall_
 
 	/* A variable that only one of them has may have been renamed. */
 	add_names_of_both(r, h, query, names, &both);
-	apart = history_tells_apart(h, query->marks, buffer_string(&both), r, false);
+	apart = !all_by_chance(query, buffer_string(&both)) &&
+	    history_tells_apart(h, query->marks, buffer_string(&both), r, false);
 	if (!apart && same_words)
 		apart = is_single(h, r) && tells_from_others(h, r, query, buffer_string(&both));
 	else if (!apart)

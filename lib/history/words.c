@@ -297,6 +297,15 @@ is_of_chance(const struct word *word)
 	return digit && word->text.len >= CHANCE_LEAST;
 }
 
+bool
+words_have_chance(const struct words *words)
+{
+	for (size_t i = 0; i < words->count; i++)
+		if (is_of_chance(&words->list[i]))
+			return true;
+	return words->count == 1 && words->list[0].text.len == CHANCE_LEAST - 1 && is_digit(*words->list[0].text.at);
+}
+
 /* Whether all words of a that b lacks are of chance. */
 static bool
 lacks_chance_alone(const struct words *a, const struct words *b, bool *any)

@@ -43,6 +43,8 @@ bool words_have_of_third(const struct words *a, const struct words *b, const str
 /* Whether the words in which two texts differ look like times, ids or new paths: they are long and have a digit. *any is set
  * if there are some. */
 bool words_differ_by_chance(const struct words *a, const struct words *b, bool *any);
+/* Whether a text has such a word, or is a number of at least five digits, as a process or a random number has. */
+bool words_have_chance(const struct words *words);
 /* Calls add() for each place of a where b differs, in ascending order: 2i+1 is word i, 2i the place
  * before it. */
 void words_differ(const struct words *a, const struct words *b, void (*add)(void *context, uint64_t place),

@@ -45,7 +45,7 @@ open_temporary(const struct replacement *r, mode_t mode)
 static int
 copy_content(int from, int to)
 {
-	char block[65536];
+	char block[16384];
 	ssize_t len;
 
 	for (off_t at = 0; (len = pread(from, block, sizeof block, at)) > 0; at += len)

@@ -5,6 +5,7 @@
 #include "json/line_input.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -84,7 +85,8 @@ line_input_next(struct line_input *s, const char **line, size_t *len, struct err
 	int taken;
 
 	while ((taken = line_input_take(s, line, len)) == 0 && !s->ended)
-		if (line_input_read(s) == -1 && errno != EINTR)
+		if (line_input_read(s) == -1 && errno != EINTR &&
+		    ((errno != EAGAIN && errno != EWOULDBLOCK) || (poll(&(struct pollfd){ s->fd, POLLIN, 0 }, 1, -1) == -1 && errno != EINTR)))
 			return error_errno(err, ERROR_SYSTEM, s->name, "unable to read");
 	if (taken == -1)
 		error_set(err, ERROR_INVALID_INPUT, s->name,

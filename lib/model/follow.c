@@ -38,7 +38,7 @@ follow_begin(struct follow *f, const struct follow_callbacks *callbacks, bool ch
 int64_t
 follow_line_number(struct followed *run)
 {
-	char bytes[1 << 16];
+	char bytes[1 << 14];
 	int64_t to = run->reader.line_start;
 
 	if (run->counted_to > to)

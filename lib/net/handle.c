@@ -151,5 +151,7 @@ handle_failure(CURLcode result, const char *message)
 	/* libcurl's error if a header line is longer than its buffer. */
 	if (result == CURLE_OUT_OF_MEMORY)
 		return "a line of the answer's head is too long, or there is no memory";
+	if (result == CURLE_WRITE_ERROR)
+		return "the answer cannot be unpacked, or is larger than is taken";
 	return message[0] != '\0' ? message : curl_easy_strerror(result);
 }

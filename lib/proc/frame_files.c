@@ -139,7 +139,7 @@ open_next(struct files_out *f, struct buffer *out, struct error *err)
 int
 files_out_next(struct files_out *f, struct buffer *out, struct error *err)
 {
-	char piece[FRAME_BYTES];
+	static char piece[FRAME_BYTES]; /* too large for a small stack */
 	size_t wanted = f->left < (int64_t)sizeof piece ? (size_t)f->left : sizeof piece;
 	ssize_t n;
 

@@ -235,7 +235,8 @@ static bool
 collect_output(const struct subprocesses *all, struct subprocess *s)
 {
 	size_t limit = s->output_limit == 0 ? SUBPROCESS_OUTPUT_LIMIT : s->output_limit;
-	char piece[READ_SIZE], size[32];
+	static char piece[READ_SIZE]; /* too large for a small stack */
+	char size[32];
 	bool came = true;
 	struct error why;
 	ssize_t n;
@@ -399,7 +400,7 @@ keep_errors(struct subprocess *s, const char *piece, size_t len)
 static void
 collect_errors(struct subprocess *s)
 {
-	char piece[READ_SIZE];
+	static char piece[READ_SIZE];
 	ssize_t n = read(s->state.process.err, piece, sizeof piece);
 
 	if (n > 0)

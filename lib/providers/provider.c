@@ -24,6 +24,8 @@
 
 /* Whatever a server asks for, a call waits no longer than a day. */
 #define RETRY_AFTER_LIMIT_MS (24LL * 3600 * 1000)
+#define NAME_LIMIT ((size_t)64 << 10) /* bytes of a name or an id */
+#define NAME_TOO_LONG "a name or an id above 64 KiB"
 /* Workers that did not say that they listen, until none is used any more. */
 #define WORKER_TRIES 3
 /* Bytes that are put around a request. */
@@ -283,6 +285,19 @@ answer_read(struct answer *a)
 	a->origin = span_member(message, KEY_ORIGIN);
 }
 
+/* Whether a name or an id in a block, or in a line about a tool, is too long for a transcript, in which it has to
+ * stand as it is (BLOB_THRESHOLD). */
+static bool
+has_long_name(struct span object)
+{
+	static const char *const names[] = { KEY_TYPE, KEY_TOOL_ID, KEY_TOOL_NAME, KEY_NAME, KEY_CALL_ID };
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (span_member(object, names[i]).len > NAME_LIMIT)
+			return true;
+	return false;
+}
+
 static int
 exchange_message(struct exchange *x, struct span line, struct error *err)
 {
@@ -294,9 +309,12 @@ exchange_message(struct exchange *x, struct span line, struct error *err)
 	if (form_check_answer(line.at, line.len, &wrong) == -1)
 		return exchange_broken(x, err, wrong.what.message);
 	/* Only AWF can say whether AWF ran something. */
-	for (struct span_walk block = span_walk(span_member(line, KEY_BLOCKS)); span_next(&block);)
+	for (struct span_walk block = span_walk(span_member(line, KEY_BLOCKS)); span_next(&block);) {
 		if (span_is(span_member(block.value, KEY_FIDELITY), "router"))
 			return exchange_broken(x, err, "a block with the fidelity 'router'");
+		if (has_long_name(block.value))
+			return exchange_broken(x, err, NAME_TOO_LONG);
+	}
 	scan_minify(line, &a->line);
 	answer_read(a);
 
@@ -398,6 +416,8 @@ exchange_line(struct exchange *x, struct span line, struct error *err)
 		return exchange_broken(x, err, "a line without the id of its request");
 	if (number != x->id)
 		return 0;
+	if (has_long_name(line))
+		return exchange_broken(x, err, NAME_TOO_LONG);
 	type = span_member(line, KEY_TYPE);
 	if (span_is(type, "message"))
 		return exchange_message(x, line, err);

@@ -2,7 +2,10 @@
  * Only those variables of a process are examined and recorded that differ from the start of its
  * attempt.
  */
+#include <dirent.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -37,6 +40,51 @@ is_harmless(const char *name, const char *value)
 	    lstat(value, &status) == 0;
 }
 
+/* ---- descriptors ---- */
+
+/* What can be read from a descriptor that programs of this process inherit: the path of a file, or the name of a pipe;
+ * NULL: nothing that a call would depend on. *once: it is another one in each attempt. */
+static char *
+descriptor_text(int fd, bool *once)
+{
+	const int flags = fcntl(fd, F_GETFL), inherited = fcntl(fd, F_GETFD);
+	char link[64], text[PATH_MAX];
+	struct stat status;
+	ssize_t len;
+
+	if (flags == -1 || inherited == -1 || (inherited & FD_CLOEXEC) != 0 || (flags & O_ACCMODE) == O_WRONLY ||
+	    fstat(fd, &status) != 0 || (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)))
+		return NULL;
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	len = readlink(link, text, sizeof text - 1);
+	if (len <= 0)
+		return NULL;
+	text[len] = '\0';
+	*once = *text != '/' || status.st_nlink == 0;
+	return memory_text(text);
+}
+
+void
+marks_each_descriptor(void (*each)(void *context, const char *name, const char *text, bool once), void *context)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (directory != NULL && (entry = readdir(directory)) != NULL) {
+		const int fd = atoi(entry->d_name);
+		char name[sizeof MARKS_DESCRIPTOR + 16];
+		bool once;
+		char *text = fd > STDERR_FILENO ? descriptor_text(fd, &once) : NULL;
+
+		snprintf(name, sizeof name, MARKS_DESCRIPTOR "%d", fd);
+		if (text != NULL)
+			each(context, name, text, once);
+		free(text);
+	}
+	if (directory != NULL)
+		closedir(directory);
+}
+
 /* ---- marks of a process ---- */
 
 static int
@@ -69,6 +117,27 @@ name_of_record(const char *name, size_t len)
 	return buffer_take(&out);
 }
 
+/* A path as it is recorded: bytes that are not UTF-8 are escapes, so that two such paths stay two. */
+static char *
+path_of_record(const char *path)
+{
+	struct buffer out = BUFFER_INIT;
+	uint32_t code;
+	unsigned n;
+
+	for (size_t left = strlen(path); left > 0; path += n, left -= n) {
+		n = utf8_decode(path, left, &code);
+		if (n > 0) {
+			buffer_append(&out, path, n);
+			continue;
+		}
+		buffer_format(&out, "\\x%02x", (unsigned)(unsigned char)*path);
+		n = 1;
+	}
+	buffer_string(&out);
+	return buffer_take(&out);
+}
+
 static void
 find_directory(struct call_marks *m, const struct attempt_start *s, const char *directory)
 {
@@ -81,13 +150,39 @@ find_directory(struct call_marks *m, const struct attempt_start *s, const char *
 	    strcmp(here, workspace) == 0)
 		return;
 	if (len > 1 && strncmp(here, workspace, len) == 0 && here[len] == '/')
-		m->directory = memory_text(here + len + 1);
+		m->directory = path_of_record(here + len + 1);
 	else if (len == 1 && *here == '/')
-		m->directory = memory_text(here + 1);
+		m->directory = path_of_record(here + 1);
 	else {
 		marks_form_path(s, here, strlen(here), &out);
-		m->directory = buffer_take(&out);
+		m->directory = path_of_record(buffer_string(&out));
+		buffer_free(&out);
 	}
+}
+
+/* Of what is another pipe in each attempt only that it is one can be compared. */
+static void
+mark_descriptor(const struct attempt_start *s, struct call_mark *mark, const char *text, bool once)
+{
+	const struct span name = span_of(mark->name, strlen(mark->name));
+	struct buffer form = BUFFER_INIT;
+
+	if (once)
+		buffer_byte(&form, '*');
+	mark->new_path = once || marks_form(s, NULL, text, &form);
+	marks_digits(s->head->key, name, span_of(text, strlen(text)), mark->bytes, MARKS_VALUE_DIGITS);
+	marks_digits(s->head->key, name, span_of(buffer_string(&form), form.len), mark->form, MARKS_VALUE_DIGITS);
+	buffer_free(&form);
+}
+
+static void
+add_descriptor(void *context, const char *name, const char *text, bool once)
+{
+	struct call_marks *m = context;
+	const struct start_entry *entry = attempt_start_find(m->start, name, strlen(name));
+
+	if (entry == NULL || !attempt_start_had(m->start, entry, text, strlen(text)))
+		mark_descriptor(m->start, add_mark(m, memory_text(name)), text, once);
 }
 
 int
@@ -133,11 +228,12 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 			mark->shown = memory_text(value);
 		buffer_free(&form);
 	}
+	/* A shell that is not bash passes no functions on. */
 	for (uint32_t i = 0; i < s->head->count; i++) {
 		const char *name = s->texts + s->entries[i].name;
 		size_t len = strlen(name);
 
-		if (!seen[i] && !marks_name_listed(name, len) && !attempt_start_ignores(s, name, len) &&
+		if (!seen[i] && !marks_name_listed(name, len) && !marks_is_descriptor(name) && !marks_is_function(name) && !attempt_start_ignores(s, name, len) &&
 		    getenv(name) == NULL)
 			add_mark(m, name_of_record(name, len));
 	}
@@ -147,6 +243,7 @@ marks_find(struct call_marks *m, const char *run_directory, const char *workspac
 		    !attempt_start_ignores(s, name, strlen(name)))
 			add_mark(m, name_of_record(name, strlen(name)));
 	free(seen);
+	marks_each_descriptor(add_descriptor, m);
 	if (m->count > 1)
 		qsort(m->list, m->count, sizeof *m->list, compare_marks);
 	return 1;
@@ -266,6 +363,21 @@ find_mark(const struct call_marks *m, const char *name)
 	    bsearch(&wanted, m->list, m->count, sizeof wanted, compare_marks);
 }
 
+/* The descriptor's mark, where descriptor_text() has one. */
+struct own_descriptor {
+	const struct attempt_start *start;
+	struct call_mark *mark;
+};
+
+static void
+take_descriptor(void *context, const char *name, const char *text, bool once)
+{
+	const struct own_descriptor *own = context;
+
+	if (strcmp(name, own->mark->name) == 0)
+		mark_descriptor(own->start, own->mark, text, once);
+}
+
 /* Makes the mark of this process's value, for a variable that has not changed since the attempt's
  * start. */
 static void
@@ -274,6 +386,10 @@ find_own(const struct attempt_start *s, const char *name, struct call_mark *mark
 	const char *value = getenv(name);
 
 	mark->bytes[0] = mark->form[0] = '\0';
+	if (marks_is_descriptor(name)) {
+		mark->name = (char *)(uintptr_t)name;
+		marks_each_descriptor(take_descriptor, &(struct own_descriptor){ s, mark });
+	}
 	if (value == NULL)
 		return;
 	marks_digits(s->head->key, span_of(name, strlen(name)), span_of(value, strlen(value)), mark->bytes,

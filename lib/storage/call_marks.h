@@ -107,6 +107,14 @@ int marks_ignore(char ***list, const char *name, enum error_code code, const cha
     struct error *err);
 /* Whether a variable never distinguishes calls: it belongs to a shell, make, parallel or AWF. */
 bool marks_name_listed(const char *name, size_t len);
+/* The same for what is read from descriptors above 2 that the workflow has opened: the name of the mark is this and the
+ * number. A pipe, as of <(command), is a new path. */
+#define MARKS_DESCRIPTOR "descriptor "
+bool marks_is_descriptor(const char *name);
+#define MARKS_FUNCTIONS "BASH_FUNC_*" /* variables with the functions that bash exports */
+/* Whether a variable is a function: another value is most often an edited one, which is told with the script,
+ * unless two calls of the step had two functions of the name. */
+bool marks_is_function(const char *name);
 
 /* The recorded marks of a call. */
 struct recorded_marks {

@@ -50,6 +50,9 @@ struct attempt_start {
 /* The variable at the attempt's start; NULL: it was not set. */
 const struct start_entry *attempt_start_find(const struct attempt_start *s, const char *name,
     size_t len);
+/* Calls each() for the descriptors that programs of this process inherit and can read. once: it is another pipe or file
+ * in each attempt. */
+void marks_each_descriptor(void (*each)(void *context, const char *name, const char *text, bool once), void *context);
 /* Whether the variable had this value at the attempt's start. */
 bool attempt_start_had(const struct attempt_start *s, const struct start_entry *entry,
     const char *value, size_t len);

@@ -63,8 +63,12 @@ bool
 marks_name_listed(const char *name, size_t len)
 {
 	static const char *const listed[] = { "PWD", "OLDPWD", "SHLVL", "_", "PS1", "PS2", "PS4", "PROMPT",
-		"AWF_*", "TRACEPARENT", "TRACESTATE", "MAKE*", "MFLAGS", "GNUMAKEFLAGS", "PARALLEL_*",
-		"BASH_FUNC_*", "SSH_A*", "_OLD_*", "DIRENV_*", "COLUMNS", "LINES", "RANDOM", "SECONDS",
+		"AWF_*", "TRACEPARENT", "TRACESTATE", "MAKE", "MAKEFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "MAKEFILES",
+		"MAKEFILE_LIST", "MAKE_TERMOUT", "MAKE_TERMERR", "MAKE_RESTARTS", "MAKE_COMMAND", "MAKECMDGOALS",
+		"MFLAGS", "GNUMAKEFLAGS", "PARALLEL", "PARALLEL_SEQ", "PARALLEL_PID", "PARALLEL_JOBSLOT",
+		"PARALLEL_SSHHOST", "PARALLEL_SSHLOGIN", "PARALLEL_RSYNC_OPTS", "PARALLEL_TMP", "PARALLEL_HOME",
+		"PARALLEL_SHELL", "PARALLEL_ENV", "PARALLEL_VERSION", "PARALLEL_ARGHOSTGROUPS",
+		"SSH_AUTH_SOCK", "SSH_AGENT_PID", "SSH_ASKPASS", "SSH_ASKPASS_REQUIRE", "_OLD_VIRTUAL_*", "_OLD_FISH_*", "DIRENV_*", "COLUMNS", "LINES", "RANDOM", "SECONDS",
 		"BASHPID", "FAKEROOTKEY", "FAKED_MODE", "GPG_TTY", "DBUS_SESSION_BUS_*", "GPG_AGENT_INFO",
 		NULL };
 
@@ -101,6 +105,18 @@ attempt_start_ignores(const struct attempt_start *s, const char *name, size_t le
 		if (environment_pattern_matches(at, name, len))
 			return true;
 	return false;
+}
+
+bool
+marks_is_descriptor(const char *name)
+{
+	return strncmp(name, MARKS_DESCRIPTOR, strlen(MARKS_DESCRIPTOR)) == 0;
+}
+
+bool
+marks_is_function(const char *name)
+{
+	return environment_pattern_matches(MARKS_FUNCTIONS, name, strlen(name));
 }
 
 /* ---- the key ---- */
@@ -201,23 +217,41 @@ add_outer(struct buffer *texts, const struct start_spec *spec, struct error *err
 	return found == -1 ? -1 : 0;
 }
 
+struct start_entries {
+	struct start_head *head;
+	struct start_entry *list;
+	struct buffer *texts;
+};
+
+static void
+start_add_entry(struct start_entries *e, const char *name, size_t len, const char *value, size_t value_len)
+{
+	if (e->head->count % 64 == 0)
+		e->list = memory_array(e->list, e->head->count + 64, sizeof *e->list);
+	e->list[e->head->count++] = (struct start_entry){ hash_of(e->head->hash_key, name, len),
+		hash_of(e->head->hash_key, value, value_len), (uint32_t)value_len, marks_add_text(e->texts, name, len) };
+}
+
+static void
+start_add_descriptor(void *context, const char *name, const char *text, bool once)
+{
+	(void)once;
+	start_add_entry(context, name, strlen(name), text, strlen(text));
+}
+
 int
 marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
     const struct start_spec *spec, struct error *err)
 {
 	struct start_head head = { .magic = MAGIC, .unmarked = spec->unmarked };
-	struct start_entry *entries;
 	struct buffer texts = BUFFER_INIT, whole = BUFFER_INIT;
+	struct start_entries entries = { &head, NULL, &texts };
 	char *path = path_join(run_directory, START_FILE);
-	size_t count = 0;
 	int fd, result;
 
 	memcpy(head.key, key, sizeof head.key);
 	crypto_generichash(head.hash_key, sizeof head.hash_key, (const unsigned char *)"hash", 4, key,
 	    MARKS_KEY_BYTES);
-	while (spec->environment[count] != NULL)
-		count++;
-	entries = memory_zero(count + 1, sizeof *entries);
 	for (char *const *e = spec->environment; *e != NULL; e++) {
 		size_t len = strcspn(*e, "="), value_len;
 
@@ -226,11 +260,11 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 		value_len = strlen(*e + len + 1);
 		if (value_len > UINT32_MAX / 2)
 			continue;
-		entries[head.count++] = (struct start_entry){ hash_of(head.hash_key, *e, len),
-			hash_of(head.hash_key, *e + len + 1, value_len), (uint32_t)value_len,
-			marks_add_text(&texts, *e, len) };
+		start_add_entry(&entries, *e, len, *e + len + 1, value_len);
 	}
-	qsort(entries, head.count, sizeof *entries, compare_entries);
+	marks_each_descriptor(start_add_descriptor, &entries);
+	if (head.count > 1)
+		qsort(entries.list, head.count, sizeof *entries.list, compare_entries);
 	head.ignored = (uint32_t)texts.len;
 	start_add_names(&texts, spec->ignored);
 	head.outer = (uint32_t)texts.len;
@@ -240,7 +274,7 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 	head.texts = (uint32_t)texts.len;
 
 	buffer_append(&whole, &head, sizeof head);
-	buffer_append(&whole, entries, head.count * sizeof *entries);
+	buffer_append(&whole, entries.list, head.count * sizeof *entries.list);
 	buffer_append(&whole, texts.data, texts.len);
 	fd = result == 0 ? file_open_plain(path, O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
 	if (result == 0 && (fd < 0 || file_write(fd, whole.data, whole.len) != 0))
@@ -248,7 +282,7 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 	file_close(&fd);
 	sodium_memzero(&head, sizeof head);
 	sodium_memzero(whole.data, whole.len);
-	free(entries);
+	free(entries.list);
 	buffer_free(&whole);
 	buffer_free(&texts);
 	free(path);

@@ -7,6 +7,7 @@
 #include "storage/state.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -270,9 +271,14 @@ state_reader_fill(struct state_reader *r, struct error *err)
 	}
 	if (want > 8 * READ_SIZE)
 		want = 8 * READ_SIZE;
-	do
+	do {
 		got = read(r->fd, buffer_reserve(&r->pending, want + 1), want);
-	while (got == -1 && errno == EINTR && (r->signal_number == NULL || *r->signal_number == 0));
+		/* Whoever shares the pipe may have made it non-blocking. */
+		if (got == -1 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+			poll(&(struct pollfd){ r->fd, POLLIN, 0 }, 1, -1);
+			errno = EINTR;
+		}
+	} while (got == -1 && errno == EINTR && (r->signal_number == NULL || *r->signal_number == 0));
 	/* If input never pauses, no read is interrupted: check for a signal here. */
 	if (r->signal_number != NULL && *r->signal_number != 0)
 		return error_set(err, ERROR_CANCELLED, NULL, "ended by signal %d", *r->signal_number);

@@ -340,7 +340,7 @@ end_file(struct changed *c)
 static const char *
 digest_file(const struct changed *c, const char *path, off_t size, char sha256[DIGEST_SIZE])
 {
-	char bytes[65536];
+	char bytes[16384];
 	struct digest digest;
 	ssize_t n = -1;
 	int fd = size > CHANGED_BYTES ? -1 : beneath_open(c->root, path);

@@ -4,7 +4,7 @@ import { post, runPath } from "/www/api.js";
 import { h, say } from "/www/dom.js";
 import { ago, bytes, when } from "/www/format.js";
 import { parseExactly } from "/www/json.js";
-import { visible, visibleJson } from "/www/visible.js";
+import { lookalikes, visible, visibleJson } from "/www/visible.js";
 
 // What of it a form is made from: another question of the same call is another form.
 export const waitKey = ({ call, since, input, question, form }) => JSON.stringify([call, since, input, question, form]);
@@ -78,6 +78,7 @@ export function makeWait(runId, wait, mayDecide, decided) {
 	const choices = complete ? { main: ["complete", "Complete"], danger: ["complete", "It failed", { failed: true }] } :
 		{ main: ["approve", "Approve"], danger: ["deny", "Deny"] };
 	const press = (which) => decide(choices[which][0], choices[which][2]);
+	const alike = lookalikes(complete ? asks?.prompt ?? asked : given);
 	const form = h("form", { onsubmit: (event) => event.preventDefault() },
 	    asks ? h("pre", { tabIndex: 0, "aria-label": "Its question" }, asks.prompt ?? "(a long question: see its event)") :
 	        tool ? toolQuestion(tool) : complete && asked !== null ? h("pre", { tabIndex: 0, "aria-label": "Its input" }, asked) : null,
@@ -86,7 +87,8 @@ export function makeWait(runId, wait, mayDecide, decided) {
 	    visible(given) !== given && input.bytes === undefined ? [
 	        h("p", { class: "problem" }, "Some of its characters are invisible in the field. This is all of it:"),
 	        h("pre", { class: "unseen", tabIndex: 0, "aria-label": "The input with its invisible characters" }, given),
-	    ] : null);
+	    ] : null,
+	    alike ? h("p", { class: "problem alike" }, `Letters that look like others: ${alike}.`) : null);
 	if (mayDecide) {
 		buttons.push(...Object.entries(choices).map(([which, [, text]]) =>
 			h("button", { type: "button", class: which, onclick: () => press(which) }, text)));

@@ -379,6 +379,15 @@ const scenarios = {
 		assert.equal(await page.evaluate(() => window.bad), undefined);
 	},
 
+	// What passes for other letters is told of where it is to be approved.
+	async alike(run, told) {
+		await logIn();
+		await openRun(run);
+		assert.equal(await page.textContent(".wait .alike"), told);
+		await page.click(".wait button:text-is('Approve')");
+		await page.waitForSelector(".wait", { state: "detached" });
+	},
+
 	// What is not seen is shown, in names, events and what is to be approved; what is approved is as it was.
 	async unseen(text, json) {
 		const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u;

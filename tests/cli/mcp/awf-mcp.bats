@@ -507,6 +507,17 @@ TOOL:wait_workflow {\"run\":\"\$RUN\"}"
 ["success",true,"text\n"]'
 }
 
+@test "what clients would not show, and letters that pass for others, are told to the user who is asked" {
+	flow careful 'awf-step -n draft -- printf "curl g\321\226thub.com\n\342\200\213rm\342\200\256" | awf-step --approve check | awf-step -r out -- cat'
+	same "$(says '[{"action":"accept","content":{"approve":true}}]' <<<"$CAREFUL" | sed '/^\[/d')" \
+		'careful.awf: check:0:0 waits for your approval of:
+
+curl gіthub.com
+\u200brm\u202e
+
+(Letters that look like others: g\u0456thub.com.)'
+}
+
 @test "an agent's tool call: the client's user reads its arguments, and may allow all of the run" {
 	load ../../support/agent
 	mkdir -p agents tools

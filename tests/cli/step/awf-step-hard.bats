@@ -159,6 +159,14 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	same "$output $stderr" 'done '
 }
 
+# bats test_tags=turn:2
+@test "a stack of 64 KiB is enough for steps, workers, launchers and sandboxes" {
+	run -0 --separate-stderr bash -c 'ulimit -s 64; awf-step -n x -r -- echo one &&
+		seq 3 | awf-step -i lines -j 3 y -r -- cat && echo four | awf-step z -r --via "sh -c" -- cat &&
+		awf-step -n w -r --sandbox workspace -- echo five && awf-run -c "awf-step -n v -r -- echo six" && awf-replay'
+	same "$output" "$(printf '%s\n' one 1 2 3 four five six six)"
+}
+
 @test "which process holds the output of a command open that has ended is said" {
 	mkfifo hold
 	awf-step -n x -r -- sh -c 'cat hold & echo $!' >out 2>err &
@@ -215,4 +223,43 @@ status_of_run() { jq -r 'select(.type == "run.completed").payload.status' "$(tra
 	run ! grep secret-word "$(transcript "$(awf-tail --list --json -n 1 | jq -r .run_id)")"
 	awf doctor --json >said || :
 	run ! jq -e 'select(.status == "wrong" and (.message | contains("/awf/")))' said
+}
+
+@test "standard input that somebody has made non-blocking is waited for" {
+	run -0 python3 -c '
+import fcntl, os, subprocess, time
+for command in (["awf-step", "a", "-r", "--", "cat"], ["awf-step", "-i", "lines", "b", "-r", "--", "cat"]):
+    read, write = os.pipe()
+    fcntl.fcntl(read, fcntl.F_SETFL, os.O_NONBLOCK)
+    step = subprocess.Popen(command, stdin=read, stdout=subprocess.PIPE)
+    time.sleep(0.3)
+    os.write(write, b"one\n")
+    time.sleep(0.1)
+    os.close(write)
+    assert (step.communicate()[0], step.returncode) == (b"one\n", 0)'
+}
+
+@test "a name or an id that no transcript holds as it is breaks the protocol, and not the record" {
+	cat >awf-provider-long <<-'EOF'
+		#!/usr/bin/env python3
+		import json, sys
+		for line in sys.stdin:
+		    request = json.loads(line)
+		    if "messages" not in request:
+		        continue
+		    long, model = "x" * 300000, request["model"]
+		    block = {"type": "tool_use", "tool_id": "a", "tool_name": "bash", "tool_input": {}}
+		    if model in block:
+		        block[model] = long
+		    else:
+		        print(json.dumps({"id": request["id"], "type": "tool_call", "call_id": "c", "name": "n", "input": {}, model: long}), flush=True)
+		    print(json.dumps({"id": request["id"], "type": "message", "blocks": [block], "stop_reason": "tool_use", "usage": {}, "model": "m"}), flush=True)
+	EOF
+	chmod +x awf-provider-long
+	for member in tool_id tool_name type name call_id; do
+		printf -- '---\nmodel: long/%s\ntools: [bash]\n---\nx\n' $member >agent.md
+		AWF_PROVIDER_PATH=$PWD run -3 --separate-stderr awf-step -n -p x -a ./agent.md --retries 0 ask
+		[[ $stderr == *'the provider broke the protocol: a name or an id above 64 KiB' ]]
+		awf-verify -q
+	done
 }

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include "sandbox/run.h"
 
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -61,6 +62,7 @@
 #include "sandbox/terminals.h"
 #include "sandbox/view.h"
 #include "storage/run.h"
+#include "system/descriptor.h"
 #include "workspace/sandbox_environment.h"
 #include "workspace/sandboxed_times.h"
 #include "workspace/unreviewed.h"
@@ -229,7 +231,7 @@ sandbox_confine_process(struct command *c, struct error *err)
 		    landlock_enforce(&c->rules, err) == -1)
 			return -1;
 	}
-	closefrom(STDERR_FILENO + 1); /* places were open until here */
+	descriptor_close_from(STDERR_FILENO + 1); /* places were open until here */
 	return c->seccomp ? seccomp_enforce(s->network || s->loopback > 0, !c->namespaces, err) : 0;
 }
 
@@ -639,7 +641,7 @@ be_successor(struct command *c, int input)
 		_exit(EXIT_FAILURE); /* it could not receive messages, or might get others */
 	/* It stays locked until all is settled. */
 	c->overlap.fd = record == -1 ? -1 : dup2(record, SUCCESSOR_RECORD);
-	closefrom(SUCCESSOR_FILES);
+	descriptor_close_from(SUCCESSOR_FILES);
 	c->repositories.workspace = SUCCESSOR_WORKSPACE;
 	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0) {
 		if ((got == -1 && errno != EINTR) || (got == 1 && said == SAY_DONE))
@@ -897,3 +899,17 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 	environment_free(&c.variables);
 	return status;
 }
+
+#else
+
+int
+sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left, struct error *err)
+{
+	(void)s;
+	*parts = (struct sandbox_parts){ .known = false };
+	*left = NULL;
+	return error_set(err, ERROR_BLOCKED, NULL, "there is no sandbox: this AWF was built without what only Linux "
+	    "has (make PORTABLE=1)");
+}
+
+#endif

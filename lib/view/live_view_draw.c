@@ -4,7 +4,6 @@
  * file's symbols are replaced by ASCII ones, and each character of other texts that it cannot show
  * by a question mark.
  */
-#define _GNU_SOURCE /* memrchr() */
 #include "view/live_view.h"
 
 #include <stdlib.h>
@@ -477,10 +476,11 @@ live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
 			draw_run(&d, v->runs[i]);
 	if (d.hidden > 0) {
 		/* Replace the last row by the number of rows that are not shown. */
-		char *last = memrchr(out->data + from, '\n', out->len - from - 1);
 		struct buffer text = BUFFER_INIT;
 
-		out->len = last != NULL ? (size_t)(last + 1 - out->data) : from;
+		out->len--;
+		while (out->len > from && out->data[out->len - 1] != '\n')
+			out->len--;
 		buffer_format(&text, "… %zu more", d.hidden + 1);
 		draw_add_text(v, out, &text, draw_usable_columns(v));
 		buffer_byte(out, '\n');

@@ -194,7 +194,7 @@ public_examine_directory(struct walk *w, int directory)
 	enum sight whole = SIGHT_OPEN;
 	ssize_t got;
 
-	while ((got = getdents64(directory, entries, sizeof entries)) > 0)
+	while ((got = syscall(SYS_getdents64, directory, entries, sizeof entries)) > 0)
 		for (const char *at = entries; at < entries + got;) {
 			const struct dirent64 *entry = (const void *)at;
 			const char *name = entry->d_name;

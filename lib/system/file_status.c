@@ -1,11 +1,16 @@
-/* statx(2), which Linux has had since 4.11; else fstatat(2). */
-#define _GNU_SOURCE /* statx() */
+/* statx(2), which Linux has had since 4.11, and musl has no function for; else fstatat(2). */
+#define _GNU_SOURCE /* struct statx, AT_EMPTY_PATH */
 #include "system/file_status.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #ifndef AWF_PORTABLE
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifndef STATX_BTIME
+#include <linux/stat.h>
+#endif
 
 static struct timespec
 time_of(const struct statx_timestamp *t)
@@ -20,7 +25,7 @@ file_status_read(int directory, const char *path, bool follow, struct file_statu
 	    AT_NO_AUTOMOUNT;
 	struct statx st;
 
-	if (statx(directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
+	if (syscall(SYS_statx, directory, path, flags, STATX_BASIC_STATS | STATX_BTIME, &st) != 0)
 		return -1;
 	*s = (struct file_status){ st.stx_ino, st.stx_dev_major, st.stx_dev_minor, st.stx_mode, st.stx_uid,
 		st.stx_nlink, (st.stx_mask & STATX_BTIME) != 0, time_of(&st.stx_btime), time_of(&st.stx_ctime),

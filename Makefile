@@ -21,6 +21,10 @@
 #   make dist, deb, static-dist, check-reproducible, check-packages: see packaging/packaging.mk
 #   make install-html  the pages for a browser, beside README and examples
 #   make SANITIZE=address,undefined check
+#   make check-oldest check-musl check-cross check-compilers  build for other systems, and try that:
+#                   packaging/portability.mk, doc/platforms.md
+#   make PORTABLE=1  without what only Linux has
+#   make OLDEST=1   as if the C library and libcurl were the oldest that AWF can be built with
 #   make STATIC=    install with shared libraries also what is started for each run, step and tool
 #   make SHARED_LIBS=1  link jansson, libsodium and libyaml as shared libraries in every program, as
 #                   distributions want it: their updates reach AWF without building it again
@@ -48,7 +52,7 @@ ZSHDIR ?= $(PREFIX)/share/zsh/site-functions
 FISHDIR ?= $(PREFIX)/share/fish/vendor_completions.d
 
 comma := ,
-BUILD ?= build$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
+BUILD ?= build$(if $(PORTABLE),/portable)$(if $(OLDEST),/oldest)$(if $(SANITIZE),/$(subst $(comma),-,$(SANITIZE)))
 PKG_CONFIG ?= pkg-config
 BUILD_CC ?= cc
 BUILD_PKG_CONFIG ?= pkg-config
@@ -91,7 +95,7 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Iinclude -Ilib -Icmd -I$(BUILD)/gen \
-	-D_FILE_OFFSET_BITS=64 $(PLACES) $(PLACELESS) \
+	-D_FILE_OFFSET_BITS=64 $(PLACES) $(PLACELESS) $(PORTABILITY_CFLAGS) \
 	$(WARN) $(SANFLAGS) -fPIE -fstack-protector-strong -MMD -MP $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 
@@ -119,31 +123,34 @@ HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
 # Which rooms there are, and what each needs.
 include rooms.mk
-CMD_ROOMS := $(patsubst cmd/%/,%,$(sort $(wildcard cmd/*/)))
+# For other systems, libraries and compilers, and checks with them.
+include packaging/portability.mk
+.DEFAULT_GOAL = all
+CMD_ROOMS := $(filter-out $(LEFT_OUT_ROOMS),$(patsubst cmd/%/,%,$(sort $(wildcard cmd/*/))))
 # closure ROOMS: they, and all that they need, directly or not.
 closure = $(if $(filter-out $(1),$(foreach r,$(1),$(NEEDS_$(r)))),$(call closure,$(sort $(1) $(foreach r,$(1),$(NEEDS_$(r))))),$(1))
 OPTIONAL_SRC = $(WITH_sqlite3) $(WITH_libpq)
-LIB_SRC := $(filter-out lib/isolate/seccomp_rules.c $(foreach r,$(NET_ROOMS) shared,lib/$(r)/%),$(sort $(wildcard lib/*/*.c)))
+LIB_SRC := $(filter-out lib/isolate/seccomp_rules.c $(LEFT_OUT) $(foreach r,$(NET_ROOMS) $(LEFT_OUT_ROOMS) shared,lib/$(r)/%),$(sort $(wildcard lib/*/*.c)))
 NET_SRC := $(sort $(wildcard $(NET_ROOMS:%=lib/%/*.c)))
 SHARED_SRC := $(sort $(wildcard lib/shared/*.c))
 MAIN_SRC := $(wildcard $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),cmd/$(r)/main.c cmd/$(r)/*_main.c))
 # parts ROOM: what its programs have in common.
-parts = $(filter-out $(MAIN_SRC) $(OPTIONAL_SRC),$(sort $(wildcard cmd/$(1)/*.c)))
+parts = $(filter-out $(MAIN_SRC) $(OPTIONAL_SRC) $(LEFT_OUT),$(sort $(wildcard cmd/$(1)/*.c)))
 # Those that have any: an archive each, for tests too.
 PART_ROOMS := $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),$(if $(call parts,$(r)),$(r)))
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
-UNIT_SRC := $(wildcard tests/unit/test_*.c)
-SUPPORT_SRC := $(wildcard tests/support/*.c)
-FAULT_SRC := $(wildcard tests/fault/fault_*.c)
+UNIT_SRC := $(filter-out $(LEFT_OUT_TESTS),$(wildcard tests/unit/test_*.c))
+SUPPORT_SRC := $(filter-out $(LEFT_OUT_TESTS),$(wildcard tests/support/*.c))
+FAULT_SRC := $(filter-out $(LEFT_OUT_TESTS),$(wildcard tests/fault/fault_*.c))
 PRELOAD := $(patsubst %,$(BUILD)/tests/fault/%.so,preload quota trace powercut)
-BENCH_SRC := $(wildcard tests/bench/*.c)
+BENCH_SRC := $(filter-out $(LEFT_OUT_TESTS),$(wildcard tests/bench/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
 SCHEMAS := $(sort $(wildcard lib/schema/*.schema.json lib/projection/*.schema.json))
 MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 GEN_SRC := $(patsubst %.schema.json,$(BUILD)/gen/%_schema.c,$(notdir $(SCHEMAS)))
-GEN_OBJ := $(GEN_SRC:.c=.o) $(BUILD)/gen/seccomp_filters.o
+GEN_OBJ := $(GEN_SRC:.c=.o) $(if $(PORTABLE),,$(BUILD)/gen/seccomp_filters.o)
 LIB = $(BUILD)/libawf.a
 NET = $(BUILD)/libawf-net.a
 # The archives of a room, and of the programs' rooms that it needs, each before all that it needs: one may
@@ -168,7 +175,7 @@ OPTIONAL := $(call programs,$(filter $(MAIN_SRC),$(OPTIONAL_SRC)))
 LIBEXEC := $(filter-out $(BIN) $(OPTIONAL),$(call programs,$(MAIN_SRC)))
 TOOL_FILES := $(patsubst cmd/tool/%,$(BUILD)/libexec/awf/%,$(TOOL_FILE))
 # Preloaded by awf-verify --determinism.
-CLOCK = $(BUILD)/libexec/awf/clock.so
+CLOCK = $(if $(PORTABLE),,$(BUILD)/libexec/awf/clock.so)
 PROGRAMS := $(BIN) $(LIBEXEC) $(OPTIONAL) $(CLOCK) $(TOOL_FILES)
 # Started for each run, step and tool, and what of it is installed.
 STARTED := $(call programs,$(filter $(STARTED_ROOMS:%=cmd/%/%),$(MAIN_SRC)))
@@ -193,7 +200,7 @@ $(BUILD)/test/gen/transcript.schema.json: $(LINE_SCHEMA)
 
 -include $(wildcard $(BUILD)/obj/*/*.d $(BUILD)/obj/*/*/*.d)
 
-$(BUILD)/obj/%.o: %.c | packages
+$(BUILD)/obj/%.o: %.c | packages $(BUILD)/versions
 	@mkdir -p $(@D)
 	$(if_there)$(CC) $(ALL_CFLAGS) $(SHAREABLE) $(EXTRA_CFLAGS) -c -o $@ $<
 $(call object,$(wildcard lib/*/*.c cmd/*/*.c)): EXTRA_CFLAGS = $(CORE_CFLAGS)
@@ -250,7 +257,7 @@ $(BUILD)/gen/%_sql.c: cmd/ship/%.sql
 # A style sheet: NAME_css[].
 $(BUILD)/gen/%_css.c: cmd/replay/%.css
 	$(call c_string,$*_css)
-$(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages
+$(BUILD)/gen/%.o: $(BUILD)/gen/%.c | packages $(BUILD)/versions
 	$(CC) $(filter-out -Wpedantic,$(ALL_CFLAGS)) -c -o $@ $<
 
 $(LIB): $(call object,$(LIB_SRC)) $(GEN_OBJ)
@@ -330,7 +337,7 @@ $(BUILD)/tests/fault/%: $(BUILD)/obj/tests/fault/%.o $(PART_LIB) $(LIB)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) -o $@ $+ $(CORE_LIBS) -lm
 $(call object,cmd/clock/clock.c): EXTRA_CFLAGS = -fPIC $(if $(SANITIZE),-fno-sanitize=all)
-$(CLOCK) $(BUILD)/test/libexec/awf/clock.so: $(call object,cmd/clock/clock.c)
+$(BUILD)/libexec/awf/clock.so $(BUILD)/test/libexec/awf/clock.so: $(call object,cmd/clock/clock.c)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -shared -o $@ $<
 $(PRELOAD): $(BUILD)/tests/fault/%.so: tests/fault/%.c | packages
@@ -343,6 +350,11 @@ $(BUILD)/tests/bench/%: $(BUILD)/obj/tests/bench/%.o $(PART_LIB) $(LIB)
 $(BUILD)/tests/bench/bench_floor: $(BUILD)/obj/tests/bench/bench_floor.o
 	@mkdir -p $(@D)
 	$(CC) $(ALL_LDFLAGS) $(if $(SANITIZE),,-static) -o $@ $<
+
+# Nothing is compiled with libraries that are too old.
+$(BUILD)/versions: packaging/versions | packages
+	@mkdir -p $(@D)
+	@CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' PORTABLE='$(PORTABLE)' sh packaging/versions >$@.tmp && mv $@.tmp $@
 
 # Installs what is missing, once, before anything is compiled.
 packages:

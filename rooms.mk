@@ -6,7 +6,7 @@
 # The core is what runs and keeps workflows: it can be read without the rest. Agents are built on the core:
 # steps whose work asks models. Add-ons are built on both from outside.
 
-CORE = base io json schema transcript proc isolate storage workspace model history start decide view \
+CORE = base system io json schema transcript proc isolate storage workspace model history start decide view \
 	limits rerun shared clock ctl exec run run_resume step step_call tail replay \
 	replay_run verify
 AGENTS = providers formats definitions mcp_client turn net api step_kinds provider tool sandbox \
@@ -19,7 +19,7 @@ ADD_ONS = httpd ingest projection awf diff eval fetch import mask mcp mirror mod
 ACROSS = step:step_kinds tail:projection verify:projection
 
 # Of the core and of agents, add-ons include these headers alone; of some rooms all.
-PUBLIC_ROOMS = base io json
+PUBLIC_ROOMS = base system io json
 PUBLIC = \
 	transcript/blob transcript/call transcript/event transcript/event_keys transcript/filter \
 	transcript/form transcript/layout transcript/line transcript/reader transcript/redaction \
@@ -48,18 +48,19 @@ PUBLIC = \
 # Of which other rooms it includes headers: all that it may, and no more. There is no way back to it.
 
 NEEDS_base =
-NEEDS_io = base
+NEEDS_system =
+NEEDS_io = base system
 NEEDS_json = base io
 NEEDS_schema = base json
-NEEDS_transcript = base io json
-NEEDS_proc = base io json
-NEEDS_isolate = base io proc
-NEEDS_storage = base io json transcript proc
-NEEDS_workspace = base io json transcript proc storage
+NEEDS_transcript = base system io json
+NEEDS_proc = base system io json
+NEEDS_isolate = base system io proc
+NEEDS_storage = base system io json transcript proc
+NEEDS_workspace = base system io json transcript proc storage
 NEEDS_model = base io json transcript storage
 NEEDS_history = base io json transcript proc storage model
-NEEDS_start = base io transcript proc storage model
-NEEDS_decide = base io json schema transcript proc storage workspace model
+NEEDS_start = base system io transcript proc storage model
+NEEDS_decide = base system io json schema transcript proc storage workspace model
 NEEDS_view = base io json transcript proc storage model
 NEEDS_limits = base io json transcript proc model history
 NEEDS_shared = base io json transcript storage model
@@ -81,24 +82,24 @@ NEEDS_projection = base json transcript storage model rerun
 
 NEEDS_clock =
 NEEDS_ctl = base io proc storage model decide
-NEEDS_exec = base io json proc isolate storage
-NEEDS_run = base io json transcript proc storage model history start decide view limits run_resume
-NEEDS_run_resume = base io json transcript proc storage model history start decide limits
+NEEDS_exec = base system io json proc isolate storage
+NEEDS_run = base system io json transcript proc storage model history start decide view limits run_resume
+NEEDS_run_resume = base system io json transcript proc storage model history start decide limits
 NEEDS_step = base io json transcript proc storage model history start view step_kinds step_call
-NEEDS_step_call = base io json transcript proc isolate storage workspace model history decide view \
+NEEDS_step_call = base system io json transcript proc isolate storage workspace model history decide view \
 	limits
 NEEDS_step_kinds = base io json transcript proc isolate storage workspace model history decide \
 	view limits providers formats definitions mcp_client turn step_call
 NEEDS_tail = base io json transcript proc storage model view projection
 NEEDS_replay = base io json transcript proc storage model view rerun replay_run
 NEEDS_replay_run = base io json transcript proc isolate storage model history start rerun
-NEEDS_verify = base io json schema transcript proc storage rerun projection
+NEEDS_verify = base system io json schema transcript proc storage rerun projection
 
-NEEDS_provider = base io json transcript proc storage workspace model start rerun providers net \
+NEEDS_provider = base system io json transcript proc storage workspace model start rerun providers net \
 	api
 NEEDS_tool = base io json schema proc isolate workspace definitions
-NEEDS_sandbox = base io json proc isolate storage workspace
-NEEDS_mcp_servers = base io json proc start mcp_client net
+NEEDS_sandbox = base system io json proc isolate storage workspace
+NEEDS_mcp_servers = base system io json proc start mcp_client net
 
 NEEDS_awf = base io proc
 NEEDS_diff = base io json transcript proc storage model
@@ -106,17 +107,17 @@ NEEDS_eval = base io json schema transcript proc storage model
 NEEDS_fetch = base io json transcript storage net ingest
 NEEDS_import = base io json transcript proc storage ingest
 NEEDS_mask = base io json transcript
-NEEDS_mcp = base io json schema transcript proc storage workspace model decide
+NEEDS_mcp = base system io json schema transcript proc storage workspace model decide
 NEEDS_mirror = base io json transcript proc storage ingest ship
-NEEDS_models = base io json transcript proc isolate providers net httpd api
+NEEDS_models = base system io json transcript proc isolate providers net httpd api
 NEEDS_record = base io json transcript proc storage model ingest
 NEEDS_serve = base io json transcript proc storage workspace model decide httpd ingest projection \
 	serve_runs serve_start
-NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection stats
+NEEDS_serve_runs = base system io json transcript proc storage model view httpd ingest projection stats
 NEEDS_serve_start = base io json transcript proc storage workspace model
 NEEDS_setup = base io json transcript proc isolate storage model decide view limits providers formats definitions \
 	turn projection
-NEEDS_ship = base io json transcript proc storage model net ingest projection
+NEEDS_ship = base system io json transcript proc storage model net ingest projection
 NEEDS_stats = base json transcript storage model
 NEEDS_worker = base io json proc storage workspace model decide
 

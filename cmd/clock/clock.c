@@ -43,9 +43,13 @@ is_own(void)
 static void *
 clock_next_symbol(const char *name)
 {
+#ifdef __GLIBC__
 	void *found = dlvsym(RTLD_NEXT, name, "GLIBC_2.3.2");
 
-	return found != NULL ? found : dlsym(RTLD_NEXT, name);
+	if (found != NULL)
+		return found;
+#endif
+	return dlsym(RTLD_NEXT, name);
 }
 
 #define NEXT(type, name, parameters) \

@@ -14,7 +14,6 @@
  *   - Received files are in a directory made for the call, which is removed afterwards, by the
  *     guardian if this program is killed while the command runs.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -47,6 +46,7 @@
 #include "proc/peer.h"
 #include "program.h"
 #include "storage/call_marks.h"
+#include "system/descriptor.h"
 
 #define PROGRAM "awf-exec"
 #define QUEUE_LIMIT ((size_t)1 << 20)    /* unsent bytes above which no more output is read from
@@ -386,7 +386,7 @@ exec_start_command(struct command *c)
 	bool started = false;
 
 	c->end.exit_code = PROCESS_CANNOT_RUN;
-	if (pipe2(out, O_CLOEXEC) != 0 || pipe2(errors, O_CLOEXEC) != 0 ||
+	if (descriptor_pipe(out) != 0 || descriptor_pipe(errors) != 0 ||
 	    fcntl(out[0], F_SETFL, O_NONBLOCK) != 0 || fcntl(errors[0], F_SETFL, O_NONBLOCK) != 0) {
 		error_errno(error, ERROR_EXIT_STATUS, c->argv[0], "unable to make a pipe");
 	} else {

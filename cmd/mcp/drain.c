@@ -2,7 +2,6 @@
  * The new process is no child of its starter, which therefore notices its end by a pipe. The bytes
  * that it keeps are in a file in memory, from its beginning to its end.
  */
-#define _GNU_SOURCE /* memfd_create(), pipe2(), closefrom() */
 #include "mcp/drain.h"
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include "base/patience.h"
 #include "io/file.h"
 #include "io/polling.h"
+#include "system/descriptor.h"
 
 enum { PRINTED, SAID, KEPT, ENDED, FILES };
 #define FIRST_FILE (STDERR_FILENO + 1)
@@ -76,7 +76,7 @@ drain_detach_process(const int files[FILES])
 			_exit(1);
 	for (int i = STDIN_FILENO; i <= STDERR_FILENO; i++)
 		dup2(null, i);
-	closefrom(FIRST_FILE + FILES);
+	descriptor_close_from(FIRST_FILE + FILES);
 	drain_read_until_closed();
 }
 
@@ -87,9 +87,9 @@ drain_start(struct drain *d, struct error *err)
 	pid_t pid = -1;
 
 	*d = (struct drain)DRAIN_NONE;
-	d->said = memfd_create("awf-said", MFD_CLOEXEC);
-	if (d->said != -1 && pipe2(printed, O_CLOEXEC) == 0 && pipe2(said, O_CLOEXEC) == 0 &&
-	    pipe2(ended, O_CLOEXEC) == 0)
+	d->said = descriptor_unnamed("awf-said");
+	if (d->said != -1 && descriptor_pipe(printed) == 0 && descriptor_pipe(said) == 0 &&
+	    descriptor_pipe(ended) == 0)
 		pid = fork();
 	if (pid == 0) {
 		const int files[FILES] = { printed[0], said[0], d->said, ended[1] };

@@ -18,9 +18,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "../program.h"
 #include "base/clock.h"
@@ -42,6 +39,7 @@
 #include "proc/peer.h"
 #include "proc/process.h"
 #include "start/pool.h"
+#include "system/self.h"
 
 #define PROGRAM "awf-mcp-keep"
 #define USAGE PROGRAM " --worker=LOCK --parent=PID"
@@ -547,11 +545,9 @@ main(int argc, char **argv)
 	int status;
 
 	program_begin();
-#ifdef __linux__
 	/* The environment may contain keys, which other processes of the same user must not
 	 * read. */
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
+	self_seal_memory();
 	signal(SIGPIPE, SIG_IGN);
 	interrupts = interrupts_catch(ends);
 	options_begin(&o, options_table, argc, argv);

@@ -17,6 +17,7 @@
 #include "../program.h"
 #include "base/options.h"
 #include "io/file.h"
+#include "system/descriptor.h"
 
 #define PROGRAM "awf-mcp-tools"
 #define READ_SIZE (16 << 10)
@@ -41,7 +42,7 @@ connect_to(const char *path, struct error *err)
 		return -1;
 	}
 	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	fd = descriptor_socket(AF_UNIX, SOCK_STREAM);
 	if (fd != -1 && connect(fd, (const struct sockaddr *)&address, sizeof address) == 0)
 		return fd;
 	error_errno(err, ERROR_SYSTEM, path, "unable to connect");

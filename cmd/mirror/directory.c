@@ -68,13 +68,26 @@ begin_filling(const struct directory *d, const char *record, struct error *err)
 	return failed;
 }
 
+/* Writes all of the file system to the disk. */
+static int
+sync_all(int fd)
+{
+#ifndef AWF_PORTABLE
+	return syncfs(fd);
+#else
+	(void)fd;
+	sync();
+	return 0;
+#endif
+}
+
 static void
 end_filling(const struct directory *d)
 {
 	char *note = path_join(d->path, UNSYNCED);
 	int fd = open(d->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	if (fd != -1 && syncfs(fd) == 0)
+	if (fd != -1 && sync_all(fd) == 0)
 		unlink(note);
 	file_close(&fd);
 	free(note);

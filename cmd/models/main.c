@@ -11,9 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,6 +22,8 @@
 #include "isolate/loopback.h"
 #include "json/writer.h"
 #include "proxy.h"
+#include "system/descriptor.h"
+#include "system/self.h"
 
 #define PROGRAM "awf-models-proxy"
 static const char usage[] = PROGRAM " <lines >lines\n";
@@ -96,8 +95,8 @@ begin_listening(struct proxy *p, struct error *err)
 
 	if (p->borrow != -1)
 		return 0;
-	fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd == -1 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
+	fd = descriptor_socket(AF_INET, SOCK_STREAM);
+	if (fd == -1 || descriptor_unblock(fd) != 0 || bind(fd, (struct sockaddr *)&address, sizeof address) != 0 ||
 	    listen(fd, SOMAXCONN) != 0 ||
 	    getsockname(fd, (struct sockaddr *)&address, &len) != 0) {
 		error_errno(err, ERROR_SYSTEM, "127.0.0.1", "unable to listen");
@@ -234,10 +233,8 @@ main(int argc, char **argv)
 	int id, status = STATUS_OK;
 
 	program_begin();
-#ifdef __linux__
 	/* Its memory contains the keys and must not be readable. */
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
+	self_seal_memory();
 	options_begin(&o, none, argc, argv);
 	id = options_next(&o, &err);
 	if (OPTION_ASKS(id)) {

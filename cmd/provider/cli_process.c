@@ -2,7 +2,6 @@
  * The process of a CLI, from its start to the end of everything that it started. A guardian process
  * stands in between, for the case that this process is killed.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,6 +19,7 @@
 #include "proc/guardian.h"
 #include "proc/process.h"
 #include "proc/subprocess.h"
+#include "system/descriptor.h"
 
 enum {
 	READ_SIZE = 16 << 10,
@@ -42,7 +42,7 @@ open_pipe(int *ours, int *theirs, int mine)
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return -1;
 	fcntl(ends[mine], F_SETFL, O_NONBLOCK);
 	*ours = ends[mine];

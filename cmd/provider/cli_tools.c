@@ -35,6 +35,7 @@
 #include "proc/libexec.h"
 #include "proc/peer.h"
 #include "storage/private_socket.h"
+#include "system/descriptor.h"
 #include "transcript/event_keys.h"
 
 #define SERVER "awf-mcp-tools"
@@ -116,8 +117,8 @@ listen_at(struct cli_tools *t, struct error *err)
 		return error_set(err, ERROR_PROVIDER, t->path, "too long for a socket: set TMPDIR to a "
 		    "shorter path");
 	memcpy(address.sun_path, t->path, len + 1);
-	t->listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (t->listening == -1 ||
+	t->listening = descriptor_socket(AF_UNIX, SOCK_STREAM);
+	if (t->listening == -1 || descriptor_unblock(t->listening) != 0 ||
 	    bind(t->listening, (const struct sockaddr *)&address, sizeof address) != 0 ||
 	    listen(t->listening, SOMAXCONN) != 0)
 		return error_errno(err, ERROR_PROVIDER, t->path, "unable to make a socket");

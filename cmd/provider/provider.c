@@ -12,9 +12,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "../program.h"
 #include "base/clock.h"
@@ -29,6 +26,7 @@
 #include "proc/api_keys.h"
 #include "providers/known_end.h"
 #include "start/pool.h"
+#include "system/self.h"
 #include "transcript/event_keys.h"
 
 #define READ_SIZE ((size_t)64 << 10)
@@ -813,10 +811,8 @@ provider_main(const struct provider_api *api, int argc, char **argv)
 	struct asked asked = { .lock = NULL };
 	struct pool_slot slot;
 
-#ifdef __linux__
 	/* Other processes of the same user must not read the key from this one's memory. */
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
+	self_seal_memory();
 	signal(SIGPIPE, SIG_IGN);
 	options_begin(&o, options_table, argc, argv);
 	options_bind(&o, &asked);

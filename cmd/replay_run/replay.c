@@ -3,14 +3,14 @@
  * Recorded ids are used where there are any; a missing id of the end is derived from the run's id,
  * as the key is. The workflow is run and judged by the same code as in awf-run.
  */
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #define _GNU_SOURCE /* sched_setaffinity */
 #endif
 #include "replay_run/replay.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <sched.h>
 #endif
 #include <signal.h>
@@ -132,7 +132,7 @@ replay_print_failures(void *context, const char *text, size_t more)
 static void
 replay_leave_processor(void)
 {
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 	cpu_set_t set;
 
 	if (sched_getaffinity(0, sizeof set, &set) != 0 || CPU_COUNT(&set) < 2)

@@ -637,7 +637,7 @@ set_zone(struct replay_env *env, struct error *err)
 static int
 set_day(struct replay_env *env, struct error *err)
 {
-#if defined __linux__ && !defined __SANITIZE_ADDRESS__
+#if !defined AWF_PORTABLE && !defined __SANITIZE_ADDRESS__
 	static const char shown[] = "/etc/awf-clock.so", preload[] = "/etc/ld.so.preload";
 	char *list = libexec_path(), *library = path_search(list, "clock.so");
 	struct buffer text = BUFFER_INIT;

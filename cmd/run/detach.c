@@ -5,10 +5,8 @@
  * /proc/PID/environ, which shows that memory. Descriptors without close-on-exec were not opened by
  * awf-run, and are closed.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include "run/detach.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -17,6 +15,17 @@
 
 #include "io/file.h"
 #include "proc/descendants.h"
+#include "proc/process.h"
+#include "system/descriptor.h"
+
+static int
+close_inherited(int fd, void *context)
+{
+	(void)context;
+	if (fcntl(fd, F_GETFD) == 0)
+		close(fd);
+	return 0;
+}
 
 /* Separates the new process from the run that started it. */
 static void
@@ -24,8 +33,6 @@ detach_new_process(const char *run_id)
 {
 	char *value = getenv("AWF_RUN_ID");
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	struct dirent *entry;
-	DIR *own;
 
 	descendants_detach();
 	/* Otherwise /proc/PID/environ would show the id of the outer run. */
@@ -41,15 +48,7 @@ detach_new_process(const char *run_id)
 		close(null);
 
 	/* Close descriptors that were inherited, such as those of <(…). */
-	own = opendir("/proc/self/fd");
-	while (own != NULL && (entry = readdir(own)) != NULL) {
-		int fd = (int)strtol(entry->d_name, NULL, 10);
-
-		if (fd > STDERR_FILENO && fcntl(fd, F_GETFD) == 0)
-			close(fd);
-	}
-	if (own != NULL)
-		closedir(own);
+	descriptor_each(STDERR_FILENO + 1, close_inherited, NULL);
 }
 
 int
@@ -59,10 +58,10 @@ detach_fork(struct detachment *d, const char *run_id, struct error *err)
 	pid_t pid;
 
 	/* Whoever ends the leftover processes of a run sees in /proc that this one is detached. */
-	if (access("/proc/self/stat", F_OK) != 0)
+	if (!process_all_are_listed())
 		return error_set(err, ERROR_SYSTEM, "--detach", "/proc is not mounted: without it a run "
 		    "that goes on by itself cannot be told from what is left over");
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	pid = fork();
 	if (pid < 0)

@@ -87,7 +87,8 @@ show_input(const struct buffer *begin, struct error *err)
 	excerpt_text(&shown, begin->data, begin->len, GIVEN_SHOWN);
 	snprintf(message, sizeof message, "%s", err->message);
 	if (begin->len > 0 && strlen(message) + shown.len + sizeof "given \"\": " < sizeof message)
-		snprintf(err->message, sizeof err->message, "given \"%s\": %s", buffer_string(&shown), message);
+		snprintf(err->message, sizeof err->message, "given \"%s\": %.*s", buffer_string(&shown),
+		    (int)(sizeof message - sizeof "given \"\": "), message);
 	buffer_free(&shown);
 }
 

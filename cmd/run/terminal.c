@@ -76,11 +76,13 @@ static bool
 open_pseudo_terminal(struct terminal *t)
 {
 	struct winsize size;
+	const char *name;
 
 	t->master = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
 	if (t->master == -1 || grantpt(t->master) != 0 || unlockpt(t->master) != 0 ||
-	    ptsname_r(t->master, t->name, sizeof t->name) != 0)
+	    (name = ptsname(t->master)) == NULL || strlen(name) >= sizeof t->name)
 		return false;
+	memcpy(t->name, name, strlen(name) + 1);
 	t->guardian.slave = open(t->name, O_RDWR | O_NOCTTY | O_CLOEXEC);
 	return t->guardian.slave > STDERR_FILENO &&
 	    tcsetattr(t->guardian.slave, TCSANOW, &t->guardian.modes->own) == 0 &&

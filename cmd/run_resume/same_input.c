@@ -4,7 +4,6 @@
  * choose between several recorded children, the beginning of the input is enough: it is read from
  * the pipe by tee(2) without consuming it, so a child with endless input starts too.
  */
-#define _GNU_SOURCE /* tee */
 #include "run_resume/same_input.h"
 
 #include <errno.h>
@@ -24,6 +23,7 @@
 #include "start/input.h"
 #include "start/supervise.h"
 #include "storage/state.h"
+#include "system/descriptor.h"
 #include "transcript/event_keys.h"
 
 #define CHUNK ((size_t)64 << 10)
@@ -136,23 +136,6 @@ struct begin {
 	bool ended;  /* it is the whole input */
 };
 
-/* Copies what is in a pipe without consuming it. */
-static ssize_t
-peek_pipe(int input, char *bytes)
-{
-	int ends[2];
-	ssize_t got, len = 0;
-
-	if (pipe2(ends, O_CLOEXEC) != 0)
-		return -1;
-	got = tee(input, ends[1], BEGIN_LIMIT, SPLICE_F_NONBLOCK);
-	close(ends[1]);
-	while (got > 0 && (got = read(ends[0], bytes + len, BEGIN_LIMIT - (size_t)len)) > 0)
-		len += got;
-	close(ends[0]);
-	return got < 0 ? -1 : len;
-}
-
 static bool
 peek_input(int input, mode_t type, struct begin *begin)
 {
@@ -162,7 +145,7 @@ peek_input(int input, mode_t type, struct begin *begin)
 	if (S_ISREG(type))
 		got = pread(input, begin->bytes, BEGIN_LIMIT, lseek(input, 0, SEEK_CUR));
 	else if ((ready & POLLIN) != 0)
-		got = S_ISFIFO(type) ? peek_pipe(input, begin->bytes) :
+		got = S_ISFIFO(type) ? descriptor_peek(input, begin->bytes, BEGIN_LIMIT) :
 		    recv(input, begin->bytes, BEGIN_LIMIT, MSG_PEEK | MSG_DONTWAIT);
 	if (got < 0)
 		return false;

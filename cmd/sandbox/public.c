@@ -15,7 +15,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -93,20 +92,18 @@ nobodys_namespace(void)
 int
 public_tree(const char *directory)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	struct mount_attributes seen = { .set = MOUNTS_IDMAP | MOUNTS_READ_ONLY | MOUNTS_NOSUID };
 	int at = resolve_exact(directory), tree, failed, reason, names;
 
 	if (at == -1)
 		return -1;
-	tree = (int)syscall(SYS_open_tree, at, "",
-	    OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE | O_CLOEXEC);
+	tree = mounts_clone(at);
 	close(at);
 	if (tree == -1)
 		return -1;
 	names = nobodys_namespace();
-	attr.userns_fd = (__u64)names;
-	failed = names == -1 ? -1 : (int)syscall(SYS_mount_setattr, tree, "",
-	    AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof attr);
+	seen.user_namespace = (uint64_t)names;
+	failed = names == -1 ? -1 : mounts_set(tree, "", AT_EMPTY_PATH | MOUNTS_RECURSIVE, &seen);
 	reason = errno;
 	if (names != -1)
 		close(names);
@@ -197,7 +194,7 @@ public_examine_directory(struct walk *w, int directory)
 	enum sight whole = SIGHT_OPEN;
 	ssize_t got;
 
-	while ((got = getdents64(directory, entries, sizeof entries)) > 0)
+	while ((got = syscall(SYS_getdents64, directory, entries, sizeof entries)) > 0)
 		for (const char *at = entries; at < entries + got;) {
 			const struct dirent64 *entry = (const void *)at;
 			const char *name = entry->d_name;

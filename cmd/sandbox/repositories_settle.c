@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/id.h"
@@ -24,6 +25,10 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "sandbox/examine.h"
+
+#ifndef RENAME_NOREPLACE /* musl has neither it nor renameat2() */
+#define RENAME_NOREPLACE 1U
+#endif
 
 #define NUMBERS_ASIDE 10         /* tries with numbered names; then names are random, so that nobody
                                     can have taken them before */
@@ -118,7 +123,7 @@ rename_aside(int at, const char *name, int to, const char *wanted)
 			random_bytes(&number, sizeof number);
 		aside = i == 0 ? memory_format("%s" REPOSITORY_ASIDE, wanted) :
 		    memory_format("%s.%u" REPOSITORY_ASIDE, wanted, number);
-		failed = renameat2(at, name, to, aside, RENAME_NOREPLACE);
+		failed = (int)syscall(SYS_renameat2, at, name, to, aside, RENAME_NOREPLACE);
 		if (failed != 0 && errno == EINVAL && faccessat(to, aside, F_OK, AT_SYMLINK_NOFOLLOW) != 0)
 			failed = renameat(at, name, to, aside); /* the file system does not support
 			                                           RENAME_NOREPLACE */

@@ -13,9 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 #endif
 
 #include "base/list.h"
@@ -33,7 +36,7 @@ repositories_open_unnoted(int root, const char *path, int flags)
 {
 	if (*path == '\0')
 		path = ".";
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 	const struct open_how how = { .flags = (unsigned long long)(flags | O_CLOEXEC),
 		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
 

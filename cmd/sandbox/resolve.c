@@ -12,9 +12,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <linux/openat2.h>
 #include <sys/syscall.h>
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 #endif
 
 #include "base/buffer.h"
@@ -40,7 +43,7 @@ struct walk {
 	int links;
 };
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 int
 resolve_exact(const char *path)
 {

@@ -17,6 +17,7 @@
 #define _GNU_SOURCE
 #include "sandbox/run.h"
 
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -61,6 +62,8 @@
 #include "sandbox/terminals.h"
 #include "sandbox/view.h"
 #include "storage/run.h"
+#include "system/descriptor.h"
+#include "system/file_status.h"
 #include "workspace/sandbox_environment.h"
 #include "workspace/sandboxed_times.h"
 #include "workspace/unreviewed.h"
@@ -90,7 +93,7 @@ struct command {
 	struct repositories repositories; /* state before the command */
 	struct overlap overlap;  /* with other sandboxed programs */
 	char **held;             /* paths that mounts keep read-only; a list */
-	struct statx *held_as;   /* what they named */
+	struct file_status *held_as; /* what they named */
 	pid_t successor;         /* process that settles the repositories if this one is
 	                            killed; 0: none */
 	int successor_input;
@@ -229,7 +232,7 @@ sandbox_confine_process(struct command *c, struct error *err)
 		    landlock_enforce(&c->rules, err) == -1)
 			return -1;
 	}
-	closefrom(STDERR_FILENO + 1); /* places were open until here */
+	descriptor_close_from(STDERR_FILENO + 1); /* places were open until here */
 	return c->seccomp ? seccomp_enforce(s->network || s->loopback > 0, !c->namespaces, err) : 0;
 }
 
@@ -491,7 +494,7 @@ find_held(struct command *c, struct error *err)
 			continue;
 		}
 		c->held_as = memory_array(c->held_as, list_count(c->held) + 1, sizeof *c->held_as);
-		if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_CTIME | STATX_BTIME, &c->held_as[list_count(c->held)]) == 0)
+		if (file_status_read(fd, "", true, &c->held_as[list_count(c->held)]) == 0)
 			list_add(&c->held, *kept);
 		else
 			examine_note_error(AT_FDCWD, *kept);
@@ -503,15 +506,15 @@ find_held(struct command *c, struct error *err)
 /* Whether a path still names what it named. If the file system has no birth time, a change counts
  * as another file. */
 static bool
-held_is_same(const char *path, const struct statx *was)
+held_is_same(const char *path, const struct file_status *was)
 {
-	struct statx is;
+	struct file_status is;
 
-	return statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_CTIME | STATX_BTIME, &is) == 0 &&
-	    is.stx_ino == was->stx_ino && is.stx_dev_major == was->stx_dev_major && is.stx_dev_minor == was->stx_dev_minor &&
-	    ((is.stx_mask & was->stx_mask & STATX_BTIME) != 0 ?
-	    is.stx_btime.tv_sec == was->stx_btime.tv_sec && is.stx_btime.tv_nsec == was->stx_btime.tv_nsec :
-	    is.stx_ctime.tv_sec == was->stx_ctime.tv_sec && is.stx_ctime.tv_nsec == was->stx_ctime.tv_nsec);
+	return file_status_read(AT_FDCWD, path, false, &is) == 0 &&
+	    is.inode == was->inode && is.device_major == was->device_major && is.device_minor == was->device_minor &&
+	    (is.born && was->born ?
+	    is.birth.tv_sec == was->birth.tv_sec && is.birth.tv_nsec == was->birth.tv_nsec :
+	    is.changed.tv_sec == was->changed.tv_sec && is.changed.tv_nsec == was->changed.tv_nsec);
 }
 
 /* The paths that mounts have kept until now. A mount is on the file, not on the name: if somebody
@@ -639,7 +642,7 @@ be_successor(struct command *c, int input)
 		_exit(EXIT_FAILURE); /* it could not receive messages, or might get others */
 	/* It stays locked until all is settled. */
 	c->overlap.fd = record == -1 ? -1 : dup2(record, SUCCESSOR_RECORD);
-	closefrom(SUCCESSOR_FILES);
+	descriptor_close_from(SUCCESSOR_FILES);
 	c->repositories.workspace = SUCCESSOR_WORKSPACE;
 	while ((got = read(SUCCESSOR_INPUT, &said, 1)) != 0) {
 		if ((got == -1 && errno != EINTR) || (got == 1 && said == SAY_DONE))
@@ -897,3 +900,17 @@ sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left,
 	environment_free(&c.variables);
 	return status;
 }
+
+#else
+
+int
+sandbox_run(const struct settings *s, struct sandbox_parts *parts, char ***left, struct error *err)
+{
+	(void)s;
+	*parts = (struct sandbox_parts){ .known = false };
+	*left = NULL;
+	return error_set(err, ERROR_BLOCKED, NULL, "there is no sandbox: this AWF was built without what only Linux "
+	    "has (make PORTABLE=1)");
+}
+
+#endif

@@ -8,16 +8,14 @@
 #define _GNU_SOURCE
 #include "sandbox/view.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/list.h"
@@ -27,11 +25,6 @@
 #include "isolate/mounts.h"
 #include "sandbox/examine.h"
 #include "sandbox/resolve.h"
-
-/* Values of <linux/mount.h> that older C libraries do not have. */
-#ifndef OPEN_TREE_CLONE
-#define OPEN_TREE_CLONE 1
-#endif
 
 #define FILES_OF_PRIVATE 65536
 #define RESERVED_PIDS 301
@@ -108,8 +101,7 @@ by_path(const void *a, const void *b)
 static int
 clone_tree(struct layers *l, char *path, int open, bool writable, struct error *err)
 {
-	int fd = (int)syscall(SYS_open_tree, open, "",
-	    OPEN_TREE_CLONE | AT_EMPTY_PATH | AT_RECURSIVE | O_CLOEXEC);
+	int fd = mounts_clone(open);
 	struct stat st = { .st_mode = 0 };
 	bool cloned = fd >= 0 && fstat(fd, &st) == 0;
 
@@ -263,8 +255,7 @@ view_mount_layer(const struct view *v, const struct layer *layer)
 	at = failed == 0 ? resolve_exact(layer->path) : -1;
 	if (at == -1)
 		return -1;
-	failed = (int)syscall(SYS_move_mount, layer->tree, "", at, "",
-	    MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH);
+	failed = mounts_place(layer->tree, at);
 	close(at);
 	/* It contains only the mounts that were cloned with it. */
 	return failed == 0 && layer->closed ? mounts_close(layer->path) : failed;

@@ -6,7 +6,7 @@
  * An answer is small enough for one write(2) to the pipe. The process is waited for when its end of
  * the pipe is closed, which is the last thing that it does.
  */
-#define _GNU_SOURCE /* pipe2(), closefrom() */
+#define _GNU_SOURCE /* pipe2() */
 #include "serve_runs/work.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "io/file.h"
 #include "serve_runs/log.h"
+#include "system/descriptor.h"
 
 #define ANSWER_FD 3
 
@@ -126,7 +127,7 @@ do_work(int fd, const struct work *w)
 
 	if (dup2(fd, ANSWER_FD) == -1)
 		_exit(1);
-	closefrom(ANSWER_FD + 1);
+	descriptor_close_from(ANSWER_FD + 1);
 	fcntl(ANSWER_FD, F_SETFD, FD_CLOEXEC);
 	w->function(w->context, answer);
 	_exit(file_write(ANSWER_FD, answer, w->size) == 0 ? 0 : 1);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/statvfs.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/list.h"
@@ -20,6 +21,9 @@
 #include "proc/libexec.h"
 #include "setup/doctor.h"
 #include "storage/storage.h"
+
+/* Of Linux. An unprivileged user may mount overlays (userxattr) from 5.11 on. */
+enum { OLDEST_MAJOR = 5, OLDEST_MINOR = 10, OVERLAYS_MINOR = 11 };
 
 #define SCARCE ((int64_t)1 << 30)
 
@@ -101,6 +105,24 @@ check_tools_sandbox(struct findings *f)
 	free(program);
 }
 
+/* What is checked when AWF is built is the C library and its headers; the kernel may be older, or newer. */
+static void
+check_kernel(struct findings *f)
+{
+	int major, minor;
+	struct utsname name;
+
+	if (uname(&name) != 0 || strcmp(name.sysname, "Linux") != 0 ||
+	    sscanf(name.release, "%d.%d", &major, &minor) != 2)
+		return;
+	if (major < OLDEST_MAJOR || (major == OLDEST_MAJOR && minor < OLDEST_MINOR))
+		findings_add(f, FINDING_SANDBOX, FINDING_WRONG, "kernel", "Linux %s: %d.%d or later is needed",
+		    name.release, OLDEST_MAJOR, OLDEST_MINOR);
+	else if (major == OLDEST_MAJOR && minor < OVERLAYS_MINOR)
+		findings_add(f, FINDING_SANDBOX, FINDING_NOTE, "kernel", "Linux %s: replays isolated by overlays need "
+		    "%d.%d, and Landlock 5.13", name.release, OLDEST_MAJOR, OVERLAYS_MINOR);
+}
+
 void
 check_sandbox(struct findings *f)
 {
@@ -110,6 +132,7 @@ check_sandbox(struct findings *f)
 	struct isolate_end end;
 
 	check_lacking(f);
+	check_kernel(f);
 	check_tools_sandbox(f);
 	if (isolate_run(&spec, do_nothing, NULL, &end, &err) == 0)
 		findings_add(f, FINDING_SANDBOX, FINDING_OK, "replays", "namespaces and overlays");

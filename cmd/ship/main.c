@@ -11,7 +11,6 @@
  *   - A run that cannot be sent, because the target has another one of its id, does not delay
  *     the others.
  */
-#define _GNU_SOURCE /* F_SETPIPE_SZ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -37,6 +36,7 @@
 #include "proc/peer.h"
 #include "program.h"
 #include "storage/origin.h"
+#include "system/descriptor.h"
 #include "transcript/event_keys.h"
 #include "transcript/sync_mode.h"
 
@@ -217,11 +217,9 @@ ship_start_filter(struct shipper *p, struct error *err)
 	for (size_t i = 0; i < p->count; i++)
 		shipment_restart(p->runs[i]);
 	failed = peer_start(&p->peer, &spec, err);
-#ifdef F_SETPIPE_SZ
 	/* Otherwise both wait for one another after each 64 KiB. If it cannot be had, it stays as it is. */
 	if (failed == 0)
-		fcntl(p->peer.process.in, F_SETPIPE_SZ, PIPE_SIZE);
-#endif
+		descriptor_pipe_size(p->peer.process.in, PIPE_SIZE);
 	list_free(argv);
 	return failed;
 }

@@ -27,7 +27,7 @@
 
 #define PROGRAM "awf-ship-sqlite"
 #define BUSY_MS 300000      /* for other writers */
-#define PAGE_SIZE "16384"   /* of a file that is created */
+#define PAGE_BYTES "16384"   /* of a file that is created */
 #define FEW_BYTES ((size_t)4 << 20) /* of a batch: no more lines were waiting */
 #define LOG_BYTES (64 << 20) /* of the log, after which it is copied into the file */
 
@@ -223,7 +223,7 @@ open_database(void *context, const char *url, int64_t keep_ms, struct error *err
 	/* A line has some kilobytes: so pages of the usual 4 KiB have one or two and are often half empty,
 	 * and each page is a write of its own. A file that exists keeps its size. */
 	d->filling = d->at.file.st_size == 0;
-	return ship_sqlite_execute_script(d, "PRAGMA page_size = " PAGE_SIZE, err) != 0 ||
+	return ship_sqlite_execute_script(d, "PRAGMA page_size = " PAGE_BYTES, err) != 0 ||
 	    (!d->filling && use_log(d, err) != 0) || set_limits(d, sync, err) != 0 || make_schema(d, err) != 0 ? -1 : 0;
 }
 

@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#ifdef __GLIBC__
+#if defined __GLIBC__ && !defined AWF_PORTABLE
 #include <malloc.h>
 #endif
 #include <signal.h>
@@ -593,7 +593,7 @@ main(int argc, char **argv)
 	int id, status;
 
 	program_begin();
-#ifdef __GLIBC__
+#if defined __GLIBC__ && !defined AWF_PORTABLE
 	/* Allocate the memory that most steps need in one system call, and keep it until the
 	 * end. */
 	mallopt(M_TOP_PAD, HEAP);

@@ -13,9 +13,6 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include "base/clock.h"
 #include "base/invariant.h"
@@ -24,6 +21,8 @@
 #include "io/file.h"
 #include "io/polling.h"
 #include "proc/descendants.h"
+#include "system/descriptor.h"
+#include "system/self.h"
 
 #define WAITS UINT64_MAX /* in place of a frame's length: the job waits */
 #define NAME "awf-step-job"  /* the name of a worker in ps(1) */
@@ -182,7 +181,7 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 	struct buffer job = BUFFER_INIT, answer = BUFFER_INIT;
 	int pair[2], status = 0;
 
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == -1)
+	if (descriptor_socket_pair(AF_UNIX, SOCK_STREAM, pair) == -1)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to start a worker");
 	worker->pid = fork();
 	if (worker->pid == -1) {
@@ -201,9 +200,7 @@ start_worker(struct workers *w, struct worker *worker, struct error *err)
 			close(w->list[i].fd);
 	close(pair[0]);
 	told = pair[1];
-#ifdef PR_SET_NAME
-	prctl(PR_SET_NAME, NAME);
-#endif
+	self_name(NAME);
 	/* Processes that its bodies leave behind must be its own, to be ended. */
 	descendants_adopt();
 	setrlimit(RLIMIT_NOFILE, &w->descriptors);

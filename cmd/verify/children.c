@@ -5,14 +5,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "io/file.h"
 #include "proc/message.h"
+#include "system/self.h"
 
 void
 children_hold_signals(struct held_signals *h)
@@ -46,11 +44,7 @@ children_start(char *const *argv, int out, int errors, int death_signal,
 		error_errno(err, ERROR_SYSTEM, NULL, "unable to fork");
 	if (pid != 0)
 		return pid;
-#ifdef __linux__
-	prctl(PR_SET_PDEATHSIG, death_signal);
-#else
-	(void)death_signal;
-#endif
+	self_die_with_parent(death_signal);
 	children_let_go(h);
 	if (dup2(out, STDOUT_FILENO) >= 0 && dup2(errors, STDERR_FILENO) >= 0)
 		execvp(argv[0], argv);

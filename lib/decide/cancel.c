@@ -129,7 +129,7 @@ cancel_end_run(const struct storage *s, const char *run_id, const char *by, pid_
 
 	cancelled_note(directory, by);
 	/* By a pidfd; by the pid on systems without pidfds. */
-#ifdef SYS_pidfd_send_signal
+#ifndef AWF_PORTABLE
 	if (fd >= 0)
 		failed = (int)syscall(SYS_pidfd_send_signal, fd, SIGTERM, NULL, 0);
 	else

@@ -2,7 +2,6 @@
  * A process that was killed leaves its socket's file, on which nobody listens: connecting to it
  * fails. The name is never used again, as it contains the event id of the call.
  */
-#define _GNU_SOURCE /* accept4() */
 #include "decide/open_question.h"
 
 #include <errno.h>
@@ -20,6 +19,7 @@
 #include "json/line_input.h"
 #include "json/writer.h"
 #include "storage/private_socket.h"
+#include "system/descriptor.h"
 
 #define QUESTIONS "questions"
 #define CLIENTS 16 /* clients that may wait to be accepted */
@@ -67,7 +67,7 @@ question_open(const char *run_directory, const char *token)
 int
 question_accept(int listener)
 {
-	int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int fd = descriptor_accept(listener);
 
 	if (fd != -1 && !private_socket_is_ours(fd))
 		file_close(&fd);

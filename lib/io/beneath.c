@@ -3,7 +3,7 @@
  * filter does not have it (ENOSYS, EPERM), each part of the path is opened with O_NOFOLLOW from the
  * directory before it; links are not followed then, and ".." cannot leave the root.
  */
-#define _GNU_SOURCE /* O_PATH */
+#define _GNU_SOURCE /* O_PATH, in system/descriptor.h */
 #include "io/beneath.h"
 
 #include <errno.h>
@@ -13,17 +13,21 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+#ifndef AWF_PORTABLE
+#include <sys/syscall.h>
+#endif
 
 #include "base/memory.h"
 #include "io/file.h"
+#include "system/descriptor.h"
 
 #define FILE_FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
-#define DIRECTORY_FLAGS (O_PATH | O_DIRECTORY | O_CLOEXEC)
+#define DIRECTORY_FLAGS (DESCRIPTOR_PLACE | O_DIRECTORY | O_CLOEXEC)
 /* openat2() fails with EAGAIN if directories are renamed at the same time. */
 #define TRIES 100
 
+#ifndef AWF_PORTABLE
 #ifndef SYS_openat2
 #define SYS_openat2 437
 #endif
@@ -33,6 +37,7 @@ struct how {
 };
 #define NO_MAGIC_LINKS 0x02U
 #define BENEATH 0x08U
+#endif
 
 /* Opens the next part of a path; rest: what follows it. Closes directory, unless it is root. */
 static int
@@ -52,8 +57,8 @@ open_part(int root, int directory, const char *part, const char *rest, int flags
 			    S_ISLNK(status.st_mode) ? ELOOP : ENOTDIR;
 		}
 	}
-	/* O_PATH | O_NOFOLLOW opens the link itself. */
-	if (fd != -1 && (flags & O_PATH) != 0 && fstat(fd, &status) == 0 &&
+	/* Where a place is opened without the right to read it, O_NOFOLLOW opens the link itself. */
+	if (fd != -1 && (flags & DESCRIPTOR_PLACE) == DESCRIPTOR_PLACE && fstat(fd, &status) == 0 &&
 	    S_ISLNK(status.st_mode)) {
 		close(fd);
 		errno = ELOOP;
@@ -94,6 +99,7 @@ open_by_parts(int root, const char *path, int flags)
 static int
 open_beneath(int root, const char *path, int flags)
 {
+#ifndef AWF_PORTABLE
 	struct how how = { .flags = (uint64_t)(unsigned)flags,
 		.resolve = BENEATH | NO_MAGIC_LINKS };
 	int fd = -1;
@@ -103,8 +109,10 @@ open_beneath(int root, const char *path, int flags)
 		if (fd != -1 || (errno != EAGAIN && errno != EINTR))
 			break;
 	}
-	return fd == -1 && (errno == ENOSYS || errno == EPERM) ?
-	    open_by_parts(root, path, flags) : fd;
+	if (fd != -1 || (errno != ENOSYS && errno != EPERM))
+		return fd;
+#endif
+	return open_by_parts(root, path, flags);
 }
 
 int
@@ -151,7 +159,7 @@ beneath_there(const char *root, const char *path)
 	int directory = part == NULL ? -1 : open(root, DIRECTORY_FLAGS), fd = -1;
 
 	if (directory != -1) {
-		fd = open_beneath(directory, part, O_PATH | O_CLOEXEC);
+		fd = open_beneath(directory, part, DESCRIPTOR_PLACE | O_CLOEXEC);
 		close(directory);
 	}
 	if (fd != -1)

@@ -18,7 +18,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <linux/fs.h>
 #endif
 
@@ -82,7 +82,7 @@ copy_through(int from, int to, off_t at, off_t end)
 static int
 copy_range(int from, int to, off_t at, off_t end)
 {
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 	off_t target = at;
 
 	while (at < end) {

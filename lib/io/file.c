@@ -306,7 +306,7 @@ file_open_unnamed(const char *directory)
 	char *path;
 	int fd = -1;
 
-#ifdef O_TMPFILE
+#ifndef AWF_PORTABLE
 	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 #endif
 	if (fd >= 0)

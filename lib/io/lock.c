@@ -186,7 +186,7 @@ lock_file_look_range(int fd, struct lock_range range)
 int
 lock_written(int fd)
 {
-#ifdef F_SETLEASE
+#ifndef AWF_PORTABLE
 	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0) {
 		fcntl(fd, F_SETLEASE, F_UNLCK);
 		return 0;

@@ -1,22 +1,54 @@
-/* Uses ppoll(2), whose timeout has room for any deadline, and which takes a signal mask. */
+/*
+ * Uses ppoll(2), whose timeout has room for any deadline, and which takes a signal mask. A portable build
+ * has poll(2) alone: a wait with another mask is cut into short ones, since a signal that comes between the
+ * change of the mask and the wait does not end that; each is told as one that a signal has ended.
+ */
 #define _GNU_SOURCE /* ppoll() */
 #include "io/polling.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
 #include <time.h>
 
 #include "base/clock.h"
 
-int
-poll_unblocked(struct pollfd *fds, size_t count, int64_t deadline, const sigset_t *mask)
+#ifdef AWF_PORTABLE
+#define MASKED_WAIT 10 /* ms */
+
+static int
+poll_with(struct pollfd *fds, size_t count, int64_t left, bool ever, const sigset_t *mask)
 {
-	int64_t left = deadline - clock_monotonic();
+	const int64_t most = mask != NULL ? MASKED_WAIT : INT_MAX;
+	sigset_t old;
+	int ready, reason;
+
+	if (mask != NULL)
+		pthread_sigmask(SIG_SETMASK, mask, &old);
+	ready = poll(fds, (nfds_t)count, ever && mask == NULL ? -1 : ever || left > most ? (int)most : left > 0 ? (int)left : 0);
+	reason = errno;
+	if (mask != NULL)
+		pthread_sigmask(SIG_SETMASK, &old, NULL);
+	errno = reason;
+	return ready;
+}
+#else
+static int
+poll_with(struct pollfd *fds, size_t count, int64_t left, bool ever, const sigset_t *mask)
+{
 	struct timespec time = { 0, 0 };
-	int ready;
 
 	if (left > 0)
 		time = (struct timespec){ (time_t)(left / 1000), (long)(left % 1000) * 1000000L };
-	ready = ppoll(fds, count, deadline == 0 ? NULL : &time, mask);
+	return ppoll(fds, count, ever ? NULL : &time, mask);
+}
+#endif
+
+int
+poll_unblocked(struct pollfd *fds, size_t count, int64_t deadline, const sigset_t *mask)
+{
+	const int ready = poll_with(fds, count, deadline - clock_monotonic(), deadline == 0, mask);
+
 	if (ready > 0)
 		return ready;
 	for (size_t i = 0; i < count; i++)

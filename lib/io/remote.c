@@ -5,7 +5,7 @@
  */
 #include "io/file.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

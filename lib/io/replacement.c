@@ -131,7 +131,7 @@ replacement_open(struct replacement *r, const char *path, mode_t mode, struct er
 	r->temporary = memory_format("%s.%.8s.tmp", r->path, id_new(id));
 	if (exists)
 		mode = status.st_mode & 0777;
-#ifdef O_TMPFILE
+#ifndef AWF_PORTABLE
 	char *directory = path_directory(r->temporary);
 
 	r->fd = open(directory, O_RDWR | O_TMPFILE | O_CLOEXEC, mode);

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "isolate/capabilities.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <linux/capability.h>
 #include <stdbool.h>

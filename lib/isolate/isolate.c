@@ -9,7 +9,7 @@
 #define _GNU_SOURCE
 #include "isolate/isolate.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -35,6 +35,7 @@
 #include "isolate/overlay.h"
 #include "isolate/userns.h"
 #include "proc/passing.h"
+#include "system/descriptor.h"
 
 #define REPORT_FD 3
 
@@ -92,7 +93,7 @@ be_function(void *context)
 	 * user namespace and could read it. After an exec a process is dumpable again. */
 	if (prctl(PR_SET_DUMPABLE, 0) != 0)
 		isolate_report_refusal(c, &err, "close the memory of the process");
-	closefrom(REPORT_FD);
+	descriptor_close_from(REPORT_FD);
 	INVARIANT(getsid(0) == getpid() && prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 	sigprocmask(SIG_SETMASK, &c->mask, NULL);
 	status = c->inside(c->context);
@@ -122,7 +123,7 @@ isolate_close_descriptors(struct isolation *c, struct error *err)
 	INVARIANT(c->report > STDERR_FILENO);
 	c->report = REPORT_FD;
 	fcntl(REPORT_FD, F_SETFD, FD_CLOEXEC);
-	closefrom(REPORT_FD + 1);
+	descriptor_close_from(REPORT_FD + 1);
 	return 0;
 }
 

@@ -62,10 +62,9 @@ mounts_each(int (*use)(const char *point, void *context), void *context)
 	return result;
 }
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdbool.h>
 #include <sys/mount.h>
 #include <sys/statvfs.h>
@@ -75,6 +74,13 @@ mounts_each(int (*use)(const char *point, void *context), void *context)
 #include "base/memory.h"
 #include "io/file.h"
 
+/* <linux/mount.h> and <sys/mount.h> of older systems cannot both be included. */
+#define CLONE_TREE 1U
+#define FROM_OPEN 0x4U
+#define TO_OPEN 0x40U
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
 #ifndef MS_NOSYMFOLLOW
 #define MS_NOSYMFOLLOW 256
 #endif
@@ -86,12 +92,30 @@ mounts_part(void)
 	return mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL);
 }
 
-static int
-set_attributes(const char *path, unsigned flags)
+int
+mounts_set(int directory, const char *path, unsigned flags, const struct mount_attributes *a)
 {
-	struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID };
+	return (int)syscall(SYS_mount_setattr, directory, path, flags, a, sizeof *a);
+}
 
-	return (int)syscall(SYS_mount_setattr, AT_FDCWD, path, flags, &attr, sizeof attr);
+int
+mounts_clone(int open)
+{
+	return (int)syscall(SYS_open_tree, open, "", CLONE_TREE | MOUNTS_RECURSIVE | AT_EMPTY_PATH | O_CLOEXEC);
+}
+
+int
+mounts_place(int clone, int at)
+{
+	return (int)syscall(SYS_move_mount, clone, "", at, "", FROM_OPEN | TO_OPEN);
+}
+
+static int
+set_closed(const char *path, unsigned flags)
+{
+	const struct mount_attributes closed = { .set = MOUNTS_READ_ONLY | MOUNTS_NOSUID };
+
+	return mounts_set(AT_FDCWD, path, flags, &closed);
 }
 
 /* Whether the last call failed because the kernel does not have it, or because a filter refuses
@@ -135,7 +159,7 @@ remount_below(const char *point, void *context)
 int
 mount_close(const char *path)
 {
-	return set_attributes(path, 0) == 0 ? 0 : is_lacking() ? remount_closed(path) : -1;
+	return set_closed(path, 0) == 0 ? 0 : is_lacking() ? remount_closed(path) : -1;
 }
 
 int
@@ -144,7 +168,7 @@ mounts_close(const char *path)
 	char *below;
 	int failed;
 
-	if (set_attributes(path, AT_RECURSIVE) == 0)
+	if (set_closed(path, MOUNTS_RECURSIVE) == 0)
 		return 0;
 	if (!is_lacking() || remount_closed(path) != 0)
 		return -1;

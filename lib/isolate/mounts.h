@@ -5,6 +5,20 @@
 #ifndef AWF_ISOLATE_MOUNTS_H
 #define AWF_ISOLATE_MOUNTS_H
 
+#include <stdint.h>
+
+/* Of mount_setattr(2); headers before Linux 5.12 do not have it. */
+struct mount_attributes { uint64_t set, clear, propagation, user_namespace; };
+#define MOUNTS_READ_ONLY UINT64_C(1)
+#define MOUNTS_NOSUID UINT64_C(2)
+#define MOUNTS_IDMAP UINT64_C(0x100000)
+#define MOUNTS_RECURSIVE 0x8000U /* in flags: all mounts below it too */
+int mounts_set(int directory, const char *path, unsigned flags, const struct mount_attributes *a);
+/* A copy of the mount that is open, with all below it, which is mounted nowhere: its descriptor. */
+int mounts_clone(int open);
+/* Mounts such a copy at what is open. */
+int mounts_place(int clone, int at);
+
 /* Gives this process a mount namespace of its own: its later mounts are not visible in the parent
  * namespace. */
 int mounts_part(void);

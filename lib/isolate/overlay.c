@@ -15,12 +15,11 @@
 #define _GNU_SOURCE
 #include "isolate/overlay.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/mount.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -50,6 +50,8 @@
 /* Calls since Linux 5.1 have one number on all machines, on some plus an offset. libseccomp may not
  * know the newest, and then cannot tell their numbers on another machine: rules for such calls are
  * put before the filter that it generates. */
+#define MOUNT_SETATTR 442
+#define QUOTACTL_FD 443
 #define FCHMODAT2 452
 #define SETXATTRAT 463
 #define GETXATTRAT 464
@@ -114,7 +116,7 @@ static const struct rule always[] = {
 	/* namespaces and mounts; clone() with such flags is the same as unshare() */
 	DENY(unshare), DENY(setns), DENY(mount), DENY(umount), DENY(umount2), DENY(pivot_root),
 	DENY(chroot), DENY(open_tree), DENY(move_mount), DENY(fsopen), DENY(fsconfig), DENY(fsmount),
-	DENY(fspick), DENY(mount_setattr), NEVER(OPEN_TREE_ATTR), UNKNOWN(clone3),
+	DENY(fspick), NEVER(MOUNT_SETATTR), NEVER(OPEN_TREE_ATTR), UNKNOWN(clone3),
 	CLONE(CLONE_NEWNS), CLONE(CLONE_NEWCGROUP), CLONE(CLONE_NEWUTS), CLONE(CLONE_NEWIPC),
 	CLONE(CLONE_NEWUSER), CLONE(CLONE_NEWPID), CLONE(CLONE_NEWNET), CLONE(CLONE_NEWTIME),
 	/* ways around checks of paths and calls */
@@ -129,7 +131,7 @@ static const struct rule always[] = {
 	DENY(keyctl), DENY(add_key), DENY(request_key), DENY(bpf), DENY(perf_event_open),
 	DENY(userfaultfd), DENY(init_module), DENY(finit_module), DENY(delete_module),
 	DENY(kexec_load), DENY(kexec_file_load), DENY(reboot), DENY(swapon), DENY(swapoff), DENY(acct),
-	DENY(quotactl), DENY(quotactl_fd), DENY(syslog), DENY(vhangup), DENY(lookup_dcookie),
+	DENY(quotactl), NEVER(QUOTACTL_FD), DENY(syslog), DENY(vhangup), DENY(lookup_dcookie),
 	DENY(nfsservctl), DENY(settimeofday), DENY(stime), DENY(clock_settime), DENY(clock_settime64),
 	DENY(clock_adjtime), DENY(clock_adjtime64), DENY(adjtimex), DENY(sethostname),
 	DENY(setdomainname), DENY(iopl), DENY(ioperm), DENY(uselib), DENY(_sysctl), DENY(sysfs),

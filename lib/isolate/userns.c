@@ -8,7 +8,7 @@
 #define _GNU_SOURCE
 #include "isolate/userns.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>

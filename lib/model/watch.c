@@ -15,7 +15,7 @@
 
 #define WATCH_NAP 10 /* ms between looks if nothing reports changes */
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <sys/inotify.h>
 
 #define CHANGES_OF_NAMES (IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO)

@@ -78,7 +78,11 @@ handle_prepare(CURL *easy, const char *url, const char *authorities)
 
 	curl_easy_reset(easy);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
+#if LIBCURL_VERSION_NUM >= 0x075500 && !defined AWF_OLDEST
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+	curl_easy_setopt(easy, CURLOPT_PROTOCOLS, (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+#endif
 	curl_easy_setopt(easy, CURLOPT_USERAGENT, "awf/" AWF_VERSION);
 	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);

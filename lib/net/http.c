@@ -301,22 +301,6 @@ transfer_set_way(CURL *easy, const struct http_way *way)
 		curl_easy_setopt(easy, CURLOPT_UNIX_SOCKET_PATH, way->socket);
 }
 
-/* Whether a descriptor is still that of a connection from this port. */
-static bool
-is_port_of(int fd, int port)
-{
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-	} a = { .any = { 0 } };
-	socklen_t len = sizeof a;
-
-	if (getsockname(fd, &a.any, &len) == -1)
-		return false;
-	return ntohs(a.any.sa_family == AF_INET6 ? a.in6.sin6_port : a.in.sin_port) == port;
-}
-
 /* Notes by which connection the answer has come. */
 static void
 http_note_connection(struct http *h, const struct transfer *t)
@@ -365,7 +349,23 @@ transfer_may_repeat(void *context)
 	return transfer_is_refused(context);
 }
 
-#if LIBCURL_VERSION_NUM >= 0x075000
+#if LIBCURL_VERSION_NUM >= 0x075000 && !defined AWF_OLDEST
+/* Whether a descriptor is still that of a connection from this port. */
+static bool
+is_port_of(int fd, int port)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} a = { .any = { 0 } };
+	socklen_t len = sizeof a;
+
+	if (getsockname(fd, &a.any, &len) == -1)
+		return false;
+	return ntohs(a.any.sa_family == AF_INET6 ? a.in6.sin6_port : a.in.sin_port) == port;
+}
+
 /* Before a request is sent: on a connection that was used before nothing has come since its answer. A
  * server that answers twice would answer the next request with what was meant for the last. */
 static int
@@ -422,7 +422,7 @@ transfer_begin(struct transfer *t, struct http *h)
 		curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, request->method);
 	if (request->direct)
 		curl_easy_setopt(t->easy, CURLOPT_NOPROXY, "*");
-#if LIBCURL_VERSION_NUM >= 0x075000
+#if LIBCURL_VERSION_NUM >= 0x075000 && !defined AWF_OLDEST
 	curl_easy_setopt(t->easy, CURLOPT_PREREQFUNCTION, on_connected);
 	curl_easy_setopt(t->easy, CURLOPT_PREREQDATA, (void *)t);
 #endif

@@ -17,8 +17,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
+#ifndef AWF_PORTABLE
 #include <sys/syscall.h>
 #endif
 
@@ -29,6 +28,7 @@
 #include "io/file.h"
 #include "io/polling.h"
 #include "proc/process.h"
+#include "system/self.h"
 
 enum {
 	LOOK_AGAIN_MIN = 2, /* ms */
@@ -54,9 +54,7 @@ struct table {
 void
 descendants_adopt(void)
 {
-#ifdef PR_SET_CHILD_SUBREAPER
-	prctl(PR_SET_CHILD_SUBREAPER, 1);
-#endif
+	self_adopt();
 }
 
 static struct {
@@ -113,9 +111,7 @@ descendants_kept(pid_t child)
 void
 descendants_detach(void)
 {
-#ifdef PR_SET_NAME
-	prctl(PR_SET_NAME, DETACHED_NAME);
-#endif
+	self_name(DETACHED_NAME);
 	setsid();
 }
 
@@ -127,10 +123,8 @@ descendants_help(pid_t guardian)
 
 	for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
 		sigaction(others[i], &ignore, NULL);
-#ifdef PR_SET_NAME
-	prctl(PR_SET_NAME, HELPER_NAME);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
+	self_name(HELPER_NAME);
+	self_die_with_parent(SIGKILL);
 	return getppid() == guardian;
 }
 
@@ -152,22 +146,29 @@ descendants_detached(pid_t pid)
 /* ---- without /proc ---- */
 
 #define PID_LIMIT 4194304 /* no kernel has more */
+#ifndef AWF_PORTABLE
+#define WAIT_ANY_KIND __WALL /* that child sends no SIGCHLD */
+#else
+#define WAIT_ANY_KIND 0
+#endif
 
 /* The most recently assigned pid: that of a child that exits at once. */
 static pid_t
 pid_now(void)
 {
-#ifdef SYS_clone
+#ifndef AWF_PORTABLE
 	pid_t pid = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, NULL);
+#else
+	pid_t pid = fork();
+#endif
 
 	if (pid == 0)
 		_exit(0);
 	if (pid > 0) {
-		while (waitpid(pid, NULL, __WALL) == -1 && errno == EINTR)
+		while (waitpid(pid, NULL, WAIT_ANY_KIND) == -1 && errno == EINTR)
 			;
 		return pid;
 	}
-#endif
 	return PID_LIMIT;
 }
 
@@ -251,7 +252,7 @@ visit_children(int signal_number, const pid_t *spare, bool reap)
 void
 descendants_pass_on(int signal_number)
 {
-	if (access("/proc/self/stat", F_OK) != 0)
+	if (!process_all_are_listed())
 		visit_children(signal_number, NULL, false);
 }
 
@@ -268,7 +269,7 @@ by_pid(const void *a, const void *b)
 static void
 table_load(struct table *t)
 {
-	DIR *proc = opendir("/proc");
+	DIR *proc = process_all_are_listed() ? opendir("/proc") : NULL;
 	struct dirent *found;
 
 	*t = (struct table){ NULL, 0, 0 };
@@ -368,6 +369,8 @@ descendants_are(const pid_t *children)
 
 	/* The kernel's list has a child until this process waits for it: none is missed while
 	 * others end. */
+	if (!process_all_are_listed())
+		return false;
 	snprintf(path, sizeof path, "/proc/self/task/%ld/children", (long)getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	len = fd == -1 ? -1 : read(fd, text, sizeof text - 1);

@@ -6,7 +6,7 @@
  * directories of such a path are made one by one, each opened beneath the one before
  * (io/beneath.h).
  */
-#define _GNU_SOURCE /* O_PATH */
+#define _GNU_SOURCE /* O_PATH, in system/descriptor.h */
 #include "proc/frame_files.h"
 
 #include <errno.h>
@@ -27,6 +27,7 @@
 #include "io/file.h"
 #include "json/writer.h"
 #include "proc/frame.h"
+#include "system/descriptor.h"
 
 #define NUMBER_SIZE 24
 
@@ -70,7 +71,7 @@ files_out_begin(struct files_out *f, char *const *patterns, struct error *err)
 	digest_begin(&f->digest);
 	if (patterns == NULL)
 		return 0;
-	f->root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	f->root = open(".", DESCRIPTOR_PLACE | O_DIRECTORY | O_CLOEXEC);
 	if (f->root == -1)
 		return error_errno(err, ERROR_INVALID_INPUT, ".", "unable to open");
 	for (; *patterns != NULL; patterns++) {

@@ -5,7 +5,6 @@
  * than PIPE_BUF. If the pipe closes after the report of the end, no descendant is left; if it
  * closes before, the guardian was killed.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include "proc/guardian.h"
 
 #include <errno.h>
@@ -17,8 +16,7 @@
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
+#ifndef AWF_PORTABLE
 #include <sys/signalfd.h>
 #endif
 
@@ -30,6 +28,8 @@
 #include "io/polling.h"
 #include "proc/descendants.h"
 #include "proc/wait.h"
+#include "system/descriptor.h"
+#include "system/self.h"
 
 /* It may be forked by a process that is recognized by its name. */
 #define GUARDIAN_NAME "awf-guardian"
@@ -67,7 +67,7 @@ guardian_send_report(int fd, const struct report *r)
 static int
 wait_for_signal(int signals_fd, int service_fd, const sigset_t *signals)
 {
-#ifdef PR_SET_PDEATHSIG
+#ifndef AWF_PORTABLE
 	struct pollfd fds[] = { { signals_fd, POLLIN, 0 }, { service_fd, POLLIN, 0 } };
 	struct signalfd_siginfo taken;
 
@@ -120,7 +120,7 @@ close_others(const int *kept, size_t count)
 		if (!keep)
 			close(fd);
 	}
-	closefrom(last + 1);
+	descriptor_close_from(last + 1);
 }
 
 /* A workflow has stopped that does not have the terminal: by Ctrl-Z, or because it did something
@@ -162,10 +162,8 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 	struct process p;
 
 	/* When the parent dies, the kernel sends SIGTERM. */
-#ifdef PR_SET_PDEATHSIG
-	prctl(PR_SET_PDEATHSIG, SIGTERM);
-	prctl(PR_SET_NAME, GUARDIAN_NAME);
-#endif
+	self_die_with_parent(SIGTERM);
+	self_name(GUARDIAN_NAME);
 	descendants_adopt();
 	if (getppid() != parent)
 		_exit(EXIT_FAILURE);
@@ -188,7 +186,7 @@ be_guardian(pid_t parent, int pipe_fd, const struct process_spec *spec,
 		dup2(null, fd);
 	close_others((int[]){ pipe_fd, service_fd, terminal != NULL ? terminal->terminal : -1 }, 3);
 	setpgid(0, 0);
-#ifdef PR_SET_PDEATHSIG
+#ifndef AWF_PORTABLE
 	signals_fd = signalfd(-1, signals, SFD_CLOEXEC | SFD_NONBLOCK);
 #endif
 	INVARIANT(guardian_stands_apart());
@@ -265,7 +263,7 @@ guardian_start(struct guardian *g, const struct process_spec *spec,
 	*g = (struct guardian){ .pid = -1, .program = -1, .report = -1 };
 	*exit_code = PROCESS_CANNOT_RUN;
 	descendants_adopt();
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, NULL, "unable to make a pipe");
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, &old);

@@ -5,17 +5,15 @@
  * a name, so nobody has to feed it. What was missing (the program, its interpreter, the directory)
  * is found out after the failure, as posix_spawn() only returns an errno.
  */
-#define _GNU_SOURCE /* posix_spawn_file_actions_addchdir_np(), _addclosefrom_np(), _addtcsetpgrp_np(), POSIX_SPAWN_SETSID, memfd_create() */
+#define _GNU_SOURCE /* POSIX_SPAWN_SETSID, in system/spawn.h */
 #include "proc/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,14 +21,18 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "io/file.h"
+#include "system/descriptor.h"
+#include "system/spawn.h"
 
 extern char **environ;
 
+#ifndef AWF_PORTABLE
+#define PROCESS_FILES true  /* as proc(5) of Linux has them */
+#else
+#define PROCESS_FILES false
+#endif
 #define BIRTH_FIELD 22 /* in /proc/PID/stat, as proc(5) counts; the name is field 2 */
 #define FILE_LIMIT ((size_t)16 << 20) /* bytes read of a file in /proc; an environment can have 2 MiB */
-#if defined __GLIBC__ && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 35)
-#define FOREGROUND_IN_CHILD /* the child takes the terminal before it executes its program */
-#endif
 #define PIPE_ROOM ((size_t)65536)
 #define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin"
 
@@ -97,7 +99,7 @@ open_pipe(struct stream *s)
 {
 	int ends[2], child, parent;
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return -1;
 	child = process_move_fd_above_stderr(ends[s->target == STDIN_FILENO ? 0 : 1]);
 	parent = process_move_fd_above_stderr(ends[s->target == STDIN_FILENO ? 1 : 0]);
@@ -121,7 +123,7 @@ open_input(struct stream *s, const char *input, size_t len)
 {
 	int ends[2], fd = -1, reason;
 
-	if (len <= PIPE_ROOM && pipe2(ends, O_CLOEXEC) == 0) {
+	if (len <= PIPE_ROOM && descriptor_pipe(ends) == 0) {
 		bool filled = fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0 &&
 		    write(ends[1], input, len) == (ssize_t)len;
 
@@ -132,15 +134,7 @@ open_input(struct stream *s, const char *input, size_t len)
 			close(ends[0]);
 	}
 	if (fd == -1) {
-#ifdef MFD_CLOEXEC
-		fd = memfd_create("input", MFD_CLOEXEC);
-#else
-		char path[] = "/tmp/awf-input-XXXXXX";
-
-		fd = mkostemp(path, O_CLOEXEC);
-		if (fd >= 0)
-			unlink(path);
-#endif
+		fd = descriptor_unnamed("input");
 		if (fd >= 0 && (file_write(fd, input, len) != 0 || lseek(fd, 0, SEEK_SET) != 0)) {
 			reason = errno;
 			close(fd);
@@ -248,13 +242,11 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 			failure = posix_spawn_file_actions_adddup2(&actions, streams[i].source, i);
 	}
 	if (failure == 0 && spec->directory != NULL)
-		failure = posix_spawn_file_actions_addchdir_np(&actions, spec->directory);
-#ifdef FOREGROUND_IN_CHILD
+		failure = spawn_directory(&actions, spec->directory);
 	if (failure == 0 && spec->terminal > 0)
-		failure = posix_spawn_file_actions_addtcsetpgrp_np(&actions, spec->terminal);
-#endif
+		failure = spawn_foreground(&actions, spec->terminal);
 	if (failure == 0 && !spec->inherit)
-		failure = posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+		failure = spawn_close_from(&actions, STDERR_FILENO + 1);
 
 	/* All signals are set back to their default in the child, except those that were ignored
 	 * when this process started. */
@@ -269,7 +261,7 @@ spawn_with(pid_t *pid, const char *path, const struct stream streams[3],
 	if (spec->group)
 		flags |= POSIX_SPAWN_SETPGROUP;
 	if (spec->session)
-		flags |= POSIX_SPAWN_SETSID;
+		flags |= SPAWN_SESSION;
 	if (failure == 0)
 		failure = posix_spawnattr_init(&attributes);
 	if (failure == 0) {
@@ -430,13 +422,8 @@ process_start(struct process *p, const struct process_spec *spec, int *exit_code
 		return -1;
 	}
 	free(path);
-#ifndef FOREGROUND_IN_CHILD
-	/* It may have been stopped because it used the terminal before. */
-	if (spec->terminal > 0) {
-		tcsetpgrp(spec->terminal, p->pid);
-		kill(-p->pid, SIGCONT);
-	}
-#endif
+	if (spec->terminal > 0)
+		spawn_foreground_after(spec->terminal, p->pid);
 	p->in = streams[STDIN_FILENO].ours;
 	p->out = streams[STDOUT_FILENO].ours;
 	p->err = streams[STDERR_FILENO].ours;
@@ -455,11 +442,21 @@ process_shell(char *argv[4], const char *text)
 }
 
 bool
+process_all_are_listed(void)
+{
+#ifndef AWF_PORTABLE
+	return access("/proc/self/stat", F_OK) == 0;
+#else
+	return false;
+#endif
+}
+
+bool
 process_read(pid_t pid, const char *name, struct buffer *text)
 {
 	char *path = memory_format("/proc/%ld/%s", (long)pid, name);
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	bool whole = fd >= 0 && file_read(fd, text, FILE_LIMIT) == 0;
+	bool whole = PROCESS_FILES && fd >= 0 && file_read(fd, text, FILE_LIMIT) == 0;
 
 	free(path);
 	file_close(&fd);
@@ -474,7 +471,7 @@ process_stat(pid_t pid, struct process_stat *s)
 	int fd;
 
 	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	fd = PROCESS_FILES ? open(path, O_RDONLY | O_CLOEXEC) : -1;
 	if (fd < 0)
 		return false;
 	got = read(fd, text, sizeof text - 1);

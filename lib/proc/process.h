@@ -54,6 +54,8 @@ void process_shell(char *argv[4], const char *text);
 int process_exit_code(int wait_status);
 /* "exit status 3", "killed by signal 9 (Killed)"; returns buf. */
 const char *process_status_text(int wait_status, char *buf, size_t size);
+/* Whether /proc tells about all processes, as on Linux. */
+bool process_all_are_listed(void);
 /* Appends all of /proc/PID/NAME. False: it is gone, or not ours to look at. */
 bool process_read(pid_t pid, const char *name, struct buffer *text);
 /* A process, as described in /proc/PID/stat. */

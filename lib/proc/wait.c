@@ -5,9 +5,11 @@
 #include "proc/wait.h"
 
 #include <signal.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#ifndef AWF_PORTABLE
+#include <sys/syscall.h>
+#endif
 
 #include "base/clock.h"
 #include "base/invariant.h"
@@ -20,7 +22,7 @@ enum { LOOK_AGAIN = 10 }; /* ms, where there is no descriptor to wait for */
 int
 wait_descriptor(pid_t pid)
 {
-#ifdef SYS_pidfd_open
+#ifndef AWF_PORTABLE
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 #else
 	(void)pid;

@@ -3,7 +3,6 @@
  * read everything and wants more. Input is written to the file before it is relayed. In a further
  * attempt, the input up to the kept length is compared with the file and not passed on.
  */
-#define _GNU_SOURCE /* F_SETPIPE_SZ */
 #include "start/input.h"
 
 #include <errno.h>
@@ -18,6 +17,7 @@
 #include "io/file.h"
 #include "io/polling.h"
 #include "storage/state.h"
+#include "system/descriptor.h"
 
 #define PAGE 4096
 #define COPY_SIZE ((size_t)256 << 10)
@@ -143,11 +143,9 @@ make_pipe(struct input *in, int source, struct error *err)
 {
 	int ends[2];
 
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to make a pipe");
-#ifdef F_SETPIPE_SZ
-	fcntl(ends[1], F_SETPIPE_SZ, PAGE);
-#endif
+	descriptor_pipe_size(ends[1], PAGE);
 	in->stream = ends[0];
 	in->sink = ends[1];
 	in->source = source;

@@ -9,7 +9,6 @@
  * bytes are written at once: a pipe that polls writable has room for these, and it is not made
  * non-blocking.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include "start/output.h"
 
 #include <errno.h>
@@ -26,6 +25,7 @@
 #include "io/lock.h"
 #include "io/polling.h"
 #include "storage/state.h"
+#include "system/descriptor.h"
 #include "transcript/blob.h"
 
 #define SPOOL "stdout"
@@ -137,7 +137,7 @@ output_open(struct output *o, int sink, struct error *err)
 	int ends[2];
 
 	*o = (struct output){ .stream = -1, .source = -1, .sink = sink };
-	if (pipe2(ends, O_CLOEXEC) != 0)
+	if (descriptor_pipe(ends) != 0)
 		return error_errno(err, ERROR_SYSTEM, "stdout", "unable to make a pipe");
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	o->source = ends[0];

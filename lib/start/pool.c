@@ -8,7 +8,7 @@
  *
  * Sockets are named through /proc/self/fd, since their names are limited to 108 bytes.
  */
-#define _GNU_SOURCE /* memfd_create(), struct ucred */
+#define _GNU_SOURCE /* struct ucred */
 #include "start/pool.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <sys/mman.h>
 #endif
 
@@ -37,8 +37,9 @@
 #include "proc/libexec.h"
 #include "proc/process.h"
 #include "storage/private_socket.h"
+#include "system/descriptor.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 
 /* Programs that may be workers: those whose names begin so, and the one that keeps MCP servers. */
 #define PROVIDER "awf-provider-"
@@ -269,7 +270,7 @@ pool_request_worker(int directory, const char *name, const char *program, const 
 	struct cmsghdr *c = CMSG_FIRSTHDR(&message);
 	const int fds[] = { listener, environment };
 	const struct timeval patience = { .tv_usec = 100000 };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int fd = descriptor_socket(AF_UNIX, SOCK_DGRAM);
 	bool sent;
 
 	c->cmsg_level = SOL_SOCKET;
@@ -287,7 +288,7 @@ pool_request_worker(int directory, const char *name, const char *program, const 
 static int
 pack_environment(char *const *list)
 {
-	int fd = memfd_create("awf-environment", MFD_CLOEXEC);
+	int fd = descriptor_unnamed("awf-environment");
 
 	for (; fd != -1 && *list != NULL; list++)
 		if (file_write(fd, *list, strlen(*list) + 1) == -1)
@@ -527,7 +528,7 @@ pool_accept_now(struct pool_slot *s, bool room)
 {
 	const char *says = room ? HELLO : FULL;
 	int fd = poll_now(s->listener, POLLIN) == 0 ? -1 :
-	    accept4(s->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	    descriptor_accept(s->listener);
 
 	if (fd != -1 && (!private_socket_is_ours(fd) || file_write(fd, says, strlen(says)) != 0 || !room))
 		file_close(&fd);

@@ -5,7 +5,6 @@
  * is written, to which nobody can add any more. Outside the loop signals are blocked, and pending
  * ones are read where they matter.
  */
-#define _GNU_SOURCE /* pipe2() */
 #include "start/supervise.h"
 
 #include <errno.h>
@@ -27,6 +26,7 @@
 #include "proc/ending.h"
 #include "proc/guardian.h"
 #include "storage/roster.h"
+#include "system/descriptor.h"
 
 enum { LOOK_EVERY_MS = 10 };
 
@@ -302,7 +302,8 @@ supervise_workflow(struct supervision *s)
 	s->verdict = VERDICT_FAILED;
 	if (s->timeout_ms > 0)
 		w.deadline = clock_monotonic() + s->timeout_ms;
-	if (pipe2(signal_pipe, O_CLOEXEC | O_NONBLOCK) != 0) {
+	if (descriptor_pipe(signal_pipe) != 0 || descriptor_unblock(signal_pipe[0]) != 0 ||
+	    descriptor_unblock(signal_pipe[1]) != 0) {
 		error_errno(&s->error, ERROR_SYSTEM, NULL, "unable to make a pipe");
 		return;
 	}

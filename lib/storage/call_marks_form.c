@@ -4,7 +4,6 @@
  * in PATH, HOME and TMPDIR; the workspace; random parts of new paths. They are searched for
  * wherever a path or a word may begin.
  */
-#define _GNU_SOURCE /* statx() */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 
 #include "base/memory.h"
 #include "storage/call_marks_parts.h"
+#include "system/file_status.h"
 
 #define RANDOM_LEAST 6       /* of mktemp(1) */
 #define SEPARATORS ":;, \t\n=\"'"
@@ -85,14 +85,12 @@ static bool
 is_new(const struct attempt_start *s, const char *path, size_t len)
 {
 	char *copy = memory_copy(path, len);
-	struct statx status;
-	bool found = statx(AT_FDCWD, copy, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
-	    &status) == 0;
-	const struct statx_timestamp *made = found && (status.stx_mask & STATX_BTIME) != 0 ?
-	    &status.stx_btime : &status.stx_ctime;
+	struct file_status status;
+	bool found = file_status_read(AT_FDCWD, copy, false, &status) == 0;
+	const struct timespec *made = found && status.born ? &status.birth : &status.changed;
 
 	free(copy);
-	return found && (status.stx_mode & 077) == 0 && status.stx_uid == geteuid() &&
+	return found && (status.mode & 077) == 0 && status.owner == geteuid() &&
 	    (made->tv_sec > s->written.tv_sec ||
 	    (made->tv_sec == s->written.tv_sec && made->tv_nsec >= s->written.tv_nsec));
 }

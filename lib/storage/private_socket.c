@@ -14,14 +14,15 @@
 
 #include "base/text.h"
 #include "io/file.h"
+#include "system/descriptor.h"
 
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 
 int
 private_socket_directory(const char *run_directory, const char *name)
 {
 	char *path = path_join(run_directory, name);
-	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = open(path, DESCRIPTOR_PLACE | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
 	free(path);
 	return fd;
@@ -40,7 +41,7 @@ int
 private_socket_bind(int directory, const char *name, int type)
 {
 	struct sockaddr_un a = private_socket_address(directory, name);
-	int fd = socket(AF_UNIX, type | SOCK_CLOEXEC, 0);
+	int fd = descriptor_socket(AF_UNIX, type);
 
 	if (fd != -1 && (fchmod(fd, 0600) == -1 ||
 	    bind(fd, (const struct sockaddr *)&a, sizeof a) == -1))
@@ -63,9 +64,9 @@ private_socket_connect(int directory, const char *name)
 	struct sockaddr_un a = private_socket_address(directory, name);
 	/* Non-blocking: connecting would wait forever if the listener's queue is full and nobody
 	 * accepts. */
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int fd = descriptor_socket(AF_UNIX, SOCK_STREAM);
 
-	if (fd != -1 && (connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||
+	if (fd != -1 && (descriptor_unblock(fd) != 0 || connect(fd, (const struct sockaddr *)&a, sizeof a) == -1 ||
 	    !private_socket_is_ours(fd)))
 		file_close(&fd);
 	return fd;

@@ -10,9 +10,6 @@
 #include <sodium/utils.h>
 #include <stdlib.h>
 #include <string.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,6 +18,7 @@
 #include "base/invariant.h"
 #include "base/memory.h"
 #include "io/file.h"
+#include "system/self.h"
 #include "transcript/event_keys.h"
 
 #define SECRET_WORD "awf-secret-key-" SEAL_ALGORITHM " "
@@ -134,9 +132,7 @@ seal_key_load(struct seal_key *key, const char *path, struct error *err)
 	struct stat status;
 	int fd = open(path, O_RDONLY | O_CLOEXEC), failed;
 
-#ifdef __linux__
-	prctl(PR_SET_DUMPABLE, 0);
-#endif
+	self_seal_memory();
 	if (fd < 0)
 		return error_errno(err, ERROR_SYSTEM, path,
 		    "unable to open the key (awf-verify --keygen makes one)");

@@ -2,7 +2,7 @@
  * What a call changed: the file that it names, read before and after; or the difference between two
  * looks at the workspace, each a list of its files sorted by path.
  */
-#define _GNU_SOURCE /* O_PATH */
+#define _GNU_SOURCE /* O_PATH, in system/descriptor.h */
 #include "workspace/changed.h"
 
 #include <dirent.h>
@@ -20,6 +20,7 @@
 #include "io/beneath.h"
 #include "io/file.h"
 #include "io/lock.h"
+#include "system/descriptor.h"
 #include "transcript/event_keys.h"
 
 #define LOOKED_DEPTH 64
@@ -102,11 +103,14 @@ changed_scan_free(struct changed_look *look)
 	free(look);
 }
 
+/* Of what is being sorted: qsort_r() has its parameters in another order on other systems. */
+static const char *sorted_names;
+
 static int
-compare_paths(const void *a, const void *b, void *names)
+compare_paths(const void *a, const void *b)
 {
-	return strcmp((const char *)names + ((const struct looked *)a)->path,
-	    (const char *)names + ((const struct looked *)b)->path);
+	return strcmp(sorted_names + ((const struct looked *)a)->path,
+	    sorted_names + ((const struct looked *)b)->path);
 }
 
 /* Lists the files of the workspace. NULL: there are too many. */
@@ -123,8 +127,8 @@ changed_scan_workspace(int root, const struct stat *storage)
 		changed_scan_free(look);
 		look = NULL;
 	} else if (look->count > 0) {
-		qsort_r(look->files, look->count, sizeof *look->files, compare_paths,
-		    look->names.data);
+		sorted_names = look->names.data;
+		qsort(look->files, look->count, sizeof *look->files, compare_paths);
 	}
 	buffer_free(&path);
 	return look;
@@ -173,7 +177,7 @@ read_head(int root, char **branch, char **commit)
 static int
 open_workspace(struct changed *c)
 {
-	c->root = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	c->root = open(".", DESCRIPTOR_PLACE | O_DIRECTORY | O_CLOEXEC);
 	return c->root == -1 ? -1 : 0;
 }
 

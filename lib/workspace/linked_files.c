@@ -3,7 +3,6 @@
  * is assumed that all files that existed then and whose mtime and ctime differ have several names;
  * for a file that was written or touched since, the two are equal.
  */
-#define _GNU_SOURCE /* statx() */
 #include "workspace/linked_files.h"
 
 #include <dirent.h>
@@ -17,13 +16,13 @@
 
 #include "base/text.h"
 #include "io/file.h"
+#include "system/file_status.h"
 #include "workspace/moved_directories.h"
 
 #define SECOND INT64_C(1000000000)
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
 #define DEPTH_LIMIT 256
 #define FILES_LIMIT 500000
-#define LOOKED_AT (STATX_TYPE | STATX_NLINK | STATX_INO | STATX_BTIME | STATX_CTIME | STATX_MTIME)
 
 struct finding {
 	struct buffer *note;
@@ -34,13 +33,13 @@ struct finding {
 
 /* A time in nanoseconds; a file system may store only whole seconds. */
 static int64_t
-time_of(const struct statx_timestamp *t)
+time_of(const struct timespec *t)
 {
 	return t->tv_sec * SECOND + t->tv_nsec;
 }
 
 static bool
-is_since(const struct statx_timestamp *t, int64_t since)
+is_since(const struct timespec *t, int64_t since)
 {
 	return time_of(t) >= (t->tv_nsec == 0 ? since / SECOND * SECOND : since);
 }
@@ -48,14 +47,11 @@ is_since(const struct statx_timestamp *t, int64_t since)
 /* The identity of a file with its contents. If the file system has no birth time, the device is
  * used. */
 static int
-token_write(char token[LINKED_SIZE], const struct statx *st)
+token_write(char token[LINKED_SIZE], const struct file_status *st)
 {
-	const bool born = (st->stx_mask & STATX_BTIME) != 0;
-
-	return snprintf(token, LINKED_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64,
-	    (uint64_t)st->stx_ino,
-	    born ? (int64_t)st->stx_btime.tv_sec : (int64_t)st->stx_dev_major,
-	    born ? st->stx_btime.tv_nsec : st->stx_dev_minor, time_of(&st->stx_mtime));
+	return snprintf(token, LINKED_SIZE, LINKED_MARK "%" PRIu64 "-%" PRId64 "-%u@%" PRId64, st->inode,
+	    st->born ? (int64_t)st->birth.tv_sec : (int64_t)st->device_major,
+	    st->born ? (unsigned)st->birth.tv_nsec : st->device_minor, time_of(&st->written));
 }
 
 /* Whether a text of words, each preceded by a space, contains this word. */
@@ -72,11 +68,11 @@ has_word(const char *text, size_t len, const char *word)
 }
 
 static bool
-is_moved(const struct finding *f, const struct statx *st)
+is_moved(const struct finding *f, const struct file_status *st)
 {
 	char word[32];
 
-	snprintf(word, sizeof word, " %" PRIu64, (uint64_t)st->stx_ino);
+	snprintf(word, sizeof word, " %" PRIu64, st->inode);
 	return has_word(f->moved, strlen(f->moved), word);
 }
 
@@ -89,18 +85,17 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 	const struct dirent *entry;
 	char token[LINKED_SIZE];
 	bool whole = dir != NULL && depth < DEPTH_LIMIT && ++f->directories <= DIRECTORIES_LIMIT;
-	struct statx st;
+	struct file_status st;
 
 	if (dir == NULL)
 		file_close(&fd);
 	while (whole && (entry = readdir(dir)) != NULL) {
 		if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-		    statx(fd, entry->d_name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, LOOKED_AT,
-		    &st) != 0)
+		    file_status_read(fd, entry->d_name, false, &st) != 0)
 			continue;
-		if (!S_ISDIR(st.stx_mode)) {
+		if (!S_ISDIR(st.mode)) {
 			whole = ++f->files <= FILES_LIMIT;
-			if (st.stx_nlink > 1 && (moved || is_since(&st.stx_ctime, f->since))) {
+			if (st.links > 1 && (moved || is_since(&st.changed, f->since))) {
 				whole = whole && ++f->found <= LINKED_LIMIT;
 				buffer_append(f->note, token, (size_t)token_write(token, &st));
 			}
@@ -112,7 +107,7 @@ find_below(struct finding *f, int fd, bool moved, int depth)
 			if (below != -1)
 				whole = find_below(f, below, moved || is_moved(f, &st), depth + 1);
 			else
-				whole = errno == ENOENT || st.stx_uid != geteuid();
+				whole = errno == ENOENT || st.owner != geteuid();
 		}
 	}
 	if (dir != NULL)
@@ -135,16 +130,16 @@ linked_files_note(struct buffer *note, const char *directory, int64_t since, con
 static void
 linked_file_read_status(struct linked_file *file)
 {
-	struct statx st;
+	struct file_status st;
 
 	file->looked_at = true;
-	file->there = statx(AT_FDCWD, file->path, AT_SYMLINK_NOFOLLOW, LOOKED_AT, &st) == 0;
+	file->there = file_status_read(AT_FDCWD, file->path, false, &st) == 0;
 	if (!file->there)
 		return;
 	token_write(file->word, &st);
-	file->born = (st.stx_mask & STATX_BTIME) != 0 ? time_of(&st.stx_btime) : INT64_MIN;
-	file->changed = time_of(&st.stx_ctime);
-	file->written = time_of(&st.stx_mtime);
+	file->born = st.born ? time_of(&st.birth) : INT64_MIN;
+	file->changed = time_of(&st.changed);
+	file->written = time_of(&st.written);
 }
 
 bool

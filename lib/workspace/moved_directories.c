@@ -2,7 +2,6 @@
  * A directory is read again if it may have changed, that is, unless its ctime is before the time of
  * the note: the kernel updates it whenever an entry is made, renamed or removed.
  */
-#define _GNU_SOURCE /* statx() */
 #include "workspace/moved_directories.h"
 
 #include <dirent.h>
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 #include <linux/magic.h>
 #include <sys/vfs.h>
 #endif
@@ -22,6 +21,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "io/file.h"
+#include "system/file_status.h"
 
 #define SECOND INT64_C(1000000000)
 #define DIRECTORY_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
@@ -91,7 +91,7 @@ struct noting {
 static bool
 links_are_counted(int root)
 {
-#ifdef __linux__
+#ifndef AWF_PORTABLE
 	struct statfs st;
 
 	return fstatfs(root, &st) == 0 && (st.f_type == EXT4_SUPER_MAGIC || st.f_type == TMPFS_MAGIC ||
@@ -208,13 +208,12 @@ static int
 directory_is_new(void *context, const char *path, const struct stat *status)
 {
 	struct comparison *c = context;
-	struct statx st;
+	struct file_status st;
 
 	if (c->looked_at++ == DIRECTORIES_LIMIT)
 		return 0;
-	if (statx(c->root, path, AT_SYMLINK_NOFOLLOW, STATX_INO | STATX_BTIME, &st) == 0 &&
-	    (st.stx_mask & STATX_BTIME) != 0 && st.stx_ino == status->st_ino &&
-	    is_since(st.stx_btime.tv_sec, st.stx_btime.tv_nsec, c->since))
+	if (file_status_read(c->root, path, false, &st) == 0 && st.born && st.inode == status->st_ino &&
+	    is_since(st.birth.tv_sec, st.birth.tv_nsec, c->since))
 		buffer_append(&c->made, path, strlen(path) + 1);
 	else
 		buffer_format(c->moved, " %" PRIu64, (uint64_t)status->st_ino);

@@ -2,7 +2,7 @@
  * Lines are appended while the directory is locked. When a file has become too long, it is
  * rewritten: periods that are close together are merged.
  */
-#define _GNU_SOURCE /* statx() */
+#define _GNU_SOURCE /* memmem(); O_PATH, in system/descriptor.h */
 #include "workspace/sandboxed_times.h"
 
 #include <dirent.h>
@@ -26,6 +26,8 @@
 #include "base/text.h"
 #include "io/file.h"
 #include "io/lock.h"
+#include "system/descriptor.h"
+#include "system/file_status.h"
 #include "workspace/linked_files.h"
 #include "workspace/moved_directories.h"
 
@@ -76,24 +78,24 @@ times_directory(void)
 /* The identity of a directory: inode and birth time. If the file system has no birth time, the
  * device is used. */
 static void
-identity_of(char identity[IDENTITY_SIZE], const struct statx *st)
+identity_of(char identity[IDENTITY_SIZE], const struct file_status *st)
 {
-	if (st->stx_mask & STATX_BTIME)
-		snprintf(identity, IDENTITY_SIZE, "%llu-%lld-%u", (unsigned long long)st->stx_ino,
-		    (long long)st->stx_btime.tv_sec, st->stx_btime.tv_nsec);
+	if (st->born)
+		snprintf(identity, IDENTITY_SIZE, "%llu-%lld-%ld", (unsigned long long)st->inode,
+		    (long long)st->birth.tv_sec, st->birth.tv_nsec);
 	else
-		snprintf(identity, IDENTITY_SIZE, "%llu-%u-%u", (unsigned long long)st->stx_ino,
-		    st->stx_dev_major, st->stx_dev_minor);
+		snprintf(identity, IDENTITY_SIZE, "%llu-%u-%u", (unsigned long long)st->inode,
+		    st->device_major, st->device_minor);
 }
 
 /* The identity of the directory at a path; "" if it does not exist. */
 static void
 directory_identify(char identity[IDENTITY_SIZE], const char *path)
 {
-	struct statx st;
+	struct file_status st;
 
 	*identity = '\0';
-	if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) == 0)
+	if (file_status_read(AT_FDCWD, path, true, &st) == 0)
 		identity_of(identity, &st);
 }
 
@@ -681,13 +683,12 @@ sandboxed_walk_enter(struct sandboxed_walk *w, int fd, const char *path)
 {
 	struct level level = { .texts = NULL };
 	char identity[IDENTITY_SIZE];
-	struct statx st;
+	struct file_status st;
 
 	if (w == NULL)
 		return;
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME | STATX_CTIME, &st) == 0) {
-		level.above = (struct above){ st.stx_ino, { (time_t)st.stx_ctime.tv_sec, st.stx_ctime.tv_nsec },
-			strlen(path) };
+	if (file_status_read(fd, "", true, &st) == 0) {
+		level.above = (struct above){ st.inode, st.changed, strlen(path) };
 		identity_of(identity, &st);
 		level_read(w, &level, identity);
 	} else {
@@ -738,7 +739,7 @@ sandboxed_walk_begin(const char *directory)
 	qsort(w->names, w->name_count, sizeof *w->names, names_compare);
 	for (size_t len = 1;;) {
 		char *part = memory_copy(directory, len);
-		int fd = open(part, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		int fd = open(part, DESCRIPTOR_PLACE | O_DIRECTORY | O_CLOEXEC);
 
 		sandboxed_walk_enter(w, fd, part);
 		file_close(&fd);

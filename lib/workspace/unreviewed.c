@@ -42,6 +42,7 @@
 #include "io/file.h"
 #include "io/lock.h"
 #include "storage/storage.h"
+#include "system/file_status.h"
 
 #define CALL ".call"
 #define NOTE_LIMIT ((size_t)1 << 20)
@@ -91,18 +92,17 @@ is_since(const struct stat *st, const struct timespec *time)
 static void
 unreviewed_identify_path(char identity[IDENTITY_SIZE], const char *path, int flags)
 {
-	struct statx st;
+	struct file_status st;
 
 	*identity = '\0';
-	if (statx(AT_FDCWD, path, flags, STATX_INO | STATX_BTIME, &st) != 0)
+	if (file_status_read(AT_FDCWD, path, (flags & AT_SYMLINK_NOFOLLOW) == 0, &st) != 0)
 		return;
-	if (st.stx_mask & STATX_BTIME)
-		snprintf(identity, IDENTITY_SIZE, "%c%llu %lld.%09u", IDENTITY_MARK,
-		    (unsigned long long)st.stx_ino, (long long)st.stx_btime.tv_sec,
-		    st.stx_btime.tv_nsec);
+	if (st.born)
+		snprintf(identity, IDENTITY_SIZE, "%c%llu %lld.%09ld", IDENTITY_MARK,
+		    (unsigned long long)st.inode, (long long)st.birth.tv_sec, st.birth.tv_nsec);
 	else
 		snprintf(identity, IDENTITY_SIZE, "%c%llu %u:%u", IDENTITY_MARK,
-		    (unsigned long long)st.stx_ino, st.stx_dev_major, st.stx_dev_minor);
+		    (unsigned long long)st.inode, st.device_major, st.device_minor);
 }
 
 /* If a path in the workspace is a link, and its target is in the workspace, the target's path,

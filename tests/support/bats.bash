@@ -5,6 +5,8 @@
 # here under its names; bats itself runs them, too.
 #
 # usage: bats.bash FILE [TAG | !TAG...]: TAP on stdout, and all that a test said that failed.
+# AWF_TEST_SKIPS=FILE: what its lines name is skipped: PATH (of all tests of a file) or PATH: TEST, a tab,
+# and why.
 # With TAG, the tests with that tag alone; with !TAG, those without it, and without each further one.
 # AWF_TEST_TIER=check: of the tests with the tag turn:N (test_tags, or file_tags for all of a file) every
 # Nth is run, another one with each AWF_TEST_TURN.
@@ -169,6 +171,15 @@ for bats_i in "${!bats_text[@]}"; do
 	esac
 	bats_tag=''
 done
+declare -A bats_skips=()
+bats_tree=${BATS_TEST_DIRNAME%/tests/*}
+while IFS=$'\t' read -r bats_name bats_reason; do
+	if [[ $bats_name == "${BATS_TEST_FILENAME#"$bats_tree/"}" ]]; then
+		for bats_name in "${bats_names[@]}"; do bats_skips[$bats_name]=$bats_reason; done
+	elif [[ $bats_name == "${BATS_TEST_FILENAME#"$bats_tree/"}: "* ]]; then
+		bats_skips[${bats_name#*: }]=$bats_reason
+	fi
+done <"${AWF_TEST_SKIPS:-/dev/null}"
 bats_source=$BATS_RUN_TMPDIR/source
 printf '%s\n' "${bats_text[@]}" >"$bats_source"
 # shellcheck source=/dev/null
@@ -185,6 +196,10 @@ set +e
 bats_result=0
 for ((BATS_TEST_NUMBER = 1; BATS_TEST_NUMBER <= bats_count; BATS_TEST_NUMBER++)); do
 	BATS_TEST_TMPDIR=$BATS_RUN_TMPDIR/$BATS_TEST_NUMBER bats_name=${bats_names[BATS_TEST_NUMBER - 1]}
+	if [ -n "${bats_skips[$bats_name]-}" ]; then
+		echo "ok $BATS_TEST_NUMBER $bats_name # skip ${bats_skips[$bats_name]}"
+		continue
+	fi
 	# In no condition: a test would go on after what fails in it. Of its lists of cases others are chosen each
 	# time that it is run (case_is_chosen).
 	(

@@ -1,5 +1,6 @@
 """Runs a command under a seccomp filter that refuses one system call, as old kernels and the
-filters of containers do:  refuse.py CALL ERRNO COMMAND [ARG ...]"""
+filters of containers do:  refuse.py CALL ERRNO COMMAND [ARG ...]
+With after-5.10 for CALL, all that Linux 5.10 does not have (but for what calls that it has can do now)."""
 import ctypes
 import errno
 import os
@@ -8,13 +9,16 @@ import sys
 
 # Calls since Linux 5.1 have one number on all machines.
 NUMBERS = {"clone3": 435, "mount_setattr": 442}
+LATEST = {"after-5.10": 440}
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, MODE_FILTER = 22, 38, 2
 ALLOW, ERRNO = 0x7FFF0000, 0x00050000
 
-number, reason = NUMBERS[sys.argv[1]], getattr(errno, sys.argv[2])
+# Of the instructions of BPF, both skip what refuses it where they do not hold: equal, or greater.
+jump, number = (0x25, LATEST[sys.argv[1]]) if sys.argv[1] in LATEST else (0x15, NUMBERS[sys.argv[1]])
+reason = getattr(errno, sys.argv[2])
 program = b"".join(struct.pack("HBBI", *instruction) for instruction in (
     (0x20, 0, 0, 0),                # load the number of the call
-    (0x15, 0, 1, number),           # another one: skip
+    (jump, 0, 1, number),           # another one: skip
     (0x06, 0, 0, ERRNO | reason),
     (0x06, 0, 0, ALLOW)))
 text = ctypes.create_string_buffer(program)

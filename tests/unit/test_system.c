@@ -1,0 +1,2 @@
+/* As it is built here. */
+#include "system_checks.h"

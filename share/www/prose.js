@@ -187,7 +187,7 @@ export class Prose {
 		const refs = definitions(blocks);
 		if (refs !== this.#refs)
 			this.#sources = [];
-		const sources = blocks.map(({ from, until, t }) => t + text.slice(from, until).trimEnd());
+		const sources = blocks.map(({ from, until, t }) => t + text.slice(from, until));
 		let same = 0;
 		while (same < sources.length && sources[same] === this.#sources[same]) {
 			if (blocks[same].t === "heading")

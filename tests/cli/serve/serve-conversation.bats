@@ -87,7 +87,7 @@ rich() {
 	mkdir -p "$AWF_STORAGE/transcripts"
 	node "$ROOT/tests/page/long.mjs" 15000 "$LONG" | chain >"$AWF_STORAGE/transcripts/$LONG.jsonl"
 	serve
-	drive longTalk "$LONG" 16 >&3
+	drive longTalk "$LONG" 24 >&3
 }
 
 @test "keys alone: the conversation, what is folded in it, the events, the details, and back" {

@@ -16,7 +16,10 @@
 #   make picture    make the picture of README anew, from a run
 #   make bench      measure, beside the peer commands
 #   make fuzz       fuzz the parsers (clang), 30 s each
+#   make html       all pages for a browser: the manual, the tutorial and the cookbook, below build/html
 #   make install    PREFIX=/usr/local DESTDIR=
+#   make dist, deb, static-dist, check-reproducible, check-packages: see packaging/packaging.mk
+#   make install-html  the pages for a browser, beside README and examples
 #   make SANITIZE=address,undefined check
 #   make STATIC=    install with shared libraries also what is started for each run, step and tool
 #   make SHARED_LIBS=1  link jansson, libsodium and libyaml as shared libraries in every program, as
@@ -60,19 +63,26 @@ STRIP ?= strip
 DEPS_BUILD = gcc make pkg-config libjansson-dev libcurl4-openssl-dev libsodium-dev libyaml-dev \
 	libseccomp-dev libsqlite3-dev libpq-dev
 DEPS_TEST = libcmocka-dev libmicrohttpd-dev perl jq gojq tmux procps python3 python3-jsonschema \
-	git cron less curl mount openssl valgrind strace openssh-client sqlite3
+	git cron less curl mount openssl valgrind strace openssh-client sqlite3 python3-yaml
 # Servers, which some systems start as they are installed, and what cuts them off: make deps installs
 # them, make check asks for none, and skips what needs one that is not there. Nobody installs what the
 # tests of Slurm and of containers need: slurmctld, slurmd, slurm-client and munge; podman, runc and
 # catatonit, or docker.io.
 DEPS_SERVERS = postgresql openssh-server iproute2 nftables nginx-light tinyproxy
 DEPS_LINT = clang clang-tidy cppcheck groff mandoc shellcheck libclang-rt-dev zsh fish
+DEPS_HTML = mandoc python3
 VERSIONS ?= pinned
 MCP_SERVERS = $(addprefix @modelcontextprotocol/server-,everything@2026.8.31 filesystem@2026.8.31 \
   sequential-thinking@2026.8.31)
 MCP_CLIENTS = $(addprefix @modelcontextprotocol/,sdk@1.32.2 client@2.4.0 inspector@0.15.0)
 # The newest of the first have no definitions, only what writes by them.
 OTLP_MODULES = @opentelemetry/otlp-transformer@0.200.0 @opentelemetry/semantic-conventions@1.45.0
+
+# Wherever it is built, the same bytes come of it: no path of this machine is in them, archives have no dates,
+# and what is linked is in one order.
+export PWD := $(CURDIR)
+PLACELESS = '-ffile-prefix-map=$(CURDIR)=.' $(if $(filter /%,$(BUILD)),'-ffile-prefix-map=$(BUILD)=build')
+ARCHIVE = $(AR) rcsD
 
 OPT ?= -O2
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -81,8 +91,8 @@ WARN = -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
 SANFLAGS = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
 CFLAGS ?= $(OPT) -g
 ALL_CFLAGS = -std=c11 -pthread -D_XOPEN_SOURCE=700 -D_DEFAULT_SOURCE -Iinclude -Ilib -Icmd -I$(BUILD)/gen \
-	-D_FILE_OFFSET_BITS=64 $(PLACES) \
-	$(WARN) $(SANFLAGS) -fPIE -fstack-protector-strong -MMD -MP $(CFLAGS)
+	-D_FILE_OFFSET_BITS=64 $(PLACES) $(PLACELESS) \
+	$(WARN) $(SANFLAGS) -fPIE -fstack-protector-strong -MMD -MP $(CPPFLAGS) $(CFLAGS)
 ALL_LDFLAGS = -pthread $(SANFLAGS) -Wl,--as-needed $(LDFLAGS)
 
 # pkg-config only when something is built, so that `make deps` needs nothing.
@@ -109,16 +119,16 @@ HTTPD_LIBS = $(shell $(PKG_CONFIG) --libs libmicrohttpd)
 
 # Which rooms there are, and what each needs.
 include rooms.mk
-CMD_ROOMS := $(patsubst cmd/%/,%,$(wildcard cmd/*/))
+CMD_ROOMS := $(patsubst cmd/%/,%,$(sort $(wildcard cmd/*/)))
 # closure ROOMS: they, and all that they need, directly or not.
 closure = $(if $(filter-out $(1),$(foreach r,$(1),$(NEEDS_$(r)))),$(call closure,$(sort $(1) $(foreach r,$(1),$(NEEDS_$(r))))),$(1))
 OPTIONAL_SRC = $(WITH_sqlite3) $(WITH_libpq)
-LIB_SRC := $(filter-out lib/isolate/seccomp_rules.c $(foreach r,$(NET_ROOMS) shared,lib/$(r)/%),$(wildcard lib/*/*.c))
-NET_SRC := $(wildcard $(NET_ROOMS:%=lib/%/*.c))
-SHARED_SRC := $(wildcard lib/shared/*.c)
+LIB_SRC := $(filter-out lib/isolate/seccomp_rules.c $(foreach r,$(NET_ROOMS) shared,lib/$(r)/%),$(sort $(wildcard lib/*/*.c)))
+NET_SRC := $(sort $(wildcard $(NET_ROOMS:%=lib/%/*.c)))
+SHARED_SRC := $(sort $(wildcard lib/shared/*.c))
 MAIN_SRC := $(wildcard $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),cmd/$(r)/main.c cmd/$(r)/*_main.c))
 # parts ROOM: what its programs have in common.
-parts = $(filter-out $(MAIN_SRC) $(OPTIONAL_SRC),$(wildcard cmd/$(1)/*.c))
+parts = $(filter-out $(MAIN_SRC) $(OPTIONAL_SRC),$(sort $(wildcard cmd/$(1)/*.c)))
 # Those that have any: an archive each, for tests too.
 PART_ROOMS := $(foreach r,$(filter-out $(APART),$(CMD_ROOMS)),$(if $(call parts,$(r)),$(r)))
 TOOL_FILE := $(wildcard cmd/tool/*.tool.json)
@@ -128,7 +138,7 @@ FAULT_SRC := $(wildcard tests/fault/fault_*.c)
 PRELOAD := $(patsubst %,$(BUILD)/tests/fault/%.so,preload quota trace powercut)
 BENCH_SRC := $(wildcard tests/bench/*.c)
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
-SCHEMAS := $(wildcard lib/schema/*.schema.json lib/projection/*.schema.json)
+SCHEMAS := $(sort $(wildcard lib/schema/*.schema.json lib/projection/*.schema.json))
 MAN := $(wildcard man/*.[1357])
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
@@ -192,7 +202,7 @@ $(call object,$(UNIT_SRC) $(SUPPORT_SRC) $(FAULT_SRC) $(BENCH_SRC)): EXTRA_CFLAG
 
 # What needs a library that a machine may lack (NEEDS, as pkg-config calls it) is left out there.
 if_there = $(if $(NEEDS),$(PKG_CONFIG) --exists $(NEEDS) || { echo "$(@F) is left out: $(NEEDS) is not here"; exit 0; }; )
-needing = $(call object,$(1)) $(foreach s,$(filter $(MAIN_SRC),$(1)),$(foreach d,$(BUILD) $(BUILD)/test,$(d)/$(call program,$(s))))
+needing = $(call object,$(1)) $(foreach s,$(filter $(MAIN_SRC),$(1)),$(foreach d,$(BUILD) $(BUILD)/test $(BUILD)/static-pie,$(d)/$(call program,$(s))))
 $(call needing,$(WITH_sqlite3)): private NEEDS = sqlite3
 $(call needing,$(WITH_libpq)): private NEEDS = libpq
 $(call object,$(WITH_libpq)): EXTRA_CFLAGS = $(CORE_CFLAGS) $(shell $(PKG_CONFIG) --cflags libpq 2>/dev/null)
@@ -251,7 +261,7 @@ $(BUILD)/libawf-replay.a: $(BUILD)/gen/page_css.o
 $(LIB) $(NET) $(PART_ROOMS:%=$(BUILD)/libawf-%.a):
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(AR) rcs $@ $^
+	$(ARCHIVE) $@ $^
 
 # shared DIRECTORY OBJECTS: the library for other programs, with these objects. What it needs
 # is linked into one object, in which all names become local but those of the interface: a
@@ -264,7 +274,7 @@ $(1)/awf-transcript.o: $(call object,$(SHARED_SRC)) $(2) $(LIB)
 	@rm -f $$@.tmp
 $(1)/libawf-transcript.a: $(1)/awf-transcript.o
 	@rm -f $$@
-	$$(AR) rcs $$@ $$^
+	$$(ARCHIVE) $$@ $$^
 $(1)/$(SHARED_SONAME): $(1)/awf-transcript.o lib/shared/awf-transcript.map
 	$$(CC) $$(ALL_LDFLAGS) -shared -Wl,-soname,$(SHARED_SONAME) \
 	  -Wl,--version-script=lib/shared/awf-transcript.map -o $$@ $$< $$(SODIUM_LIBS)
@@ -301,7 +311,7 @@ $(TEST_PROGRAMS): | $(STAND_IN_DIR)
 $(TEST_PROGRAMS): private STAND_INS = -Wl,--disable-new-dtags,-rpath,$(abspath $(STAND_IN_DIR))
 $(STAND_IN_DIR): tests/support/stand-ins.sh
 	sh $< '$(CC)' $@
-$(eval $(call link_all,$(BUILD)/static-pie,,-static-pie))
+$(eval $(call link_all,$(BUILD)/static-pie,,-static-pie $(STATIC_NAMES)))
 $(BUILD)/test/tests:
 	@mkdir -p $(@D)
 	ln -sfn ../tests $@
@@ -395,6 +405,15 @@ fuzz:
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD) clang libclang-rt-dev
 	BUILD=$(abspath $(BUILD)) sh tests/fuzz/run $(FUZZ_SRC)
 
+DOCUMENTS = README.md INSTALL.md CHANGELOG.md $(wildcard doc/*.md)
+# The manual, and what is in doc.
+html:
+	@sh tests/support/deps.sh --if-missing $(DEPS_HTML)
+	python3 doc/pages.py $(BUILD)/html
+install-html: html
+	install -d "$(DESTDIR)$(DOCDIR)/html"
+	install -m 644 $(BUILD)/html/*.html $(BUILD)/html/style.css "$(DESTDIR)$(DOCDIR)/html"
+
 # What is static is asked once `all` has installed what is missing.
 install: all
 	$(if $(STATIC),@$(MAKE) --no-print-directory $(call installed,$(STARTED)))
@@ -404,7 +423,7 @@ install: all
 	  "$(DESTDIR)$(BASHDIR)" "$(DESTDIR)$(ZSHDIR)" "$(DESTDIR)$(FISHDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(BIN)) "$(DESTDIR)$(BINDIR)"
 	install -s --strip-program=$(STRIP) -m 755 $(call installed,$(LIBEXEC) $(CLOCK)) "$(DESTDIR)$(LIBEXECDIR)"
-	set -e; for f in $(OPTIONAL); do [ ! -e "$$f" ] || \
+	set -e; for f in $(call installed,$(OPTIONAL)); do [ ! -e "$$f" ] || \
 	  install -s --strip-program=$(STRIP) -m 755 "$$f" "$(DESTDIR)$(LIBEXECDIR)"; done
 	install -m 644 $(TOOL_FILES) "$(DESTDIR)$(LIBEXECDIR)"
 	install -m 644 $(SCHEMAS) "$(DESTDIR)$(DATADIR)/schemas"
@@ -413,16 +432,19 @@ install: all
 	install -m 644 $(SHARED) "$(DESTDIR)$(LIBDIR)"
 	ln -sf $(SHARED_SONAME) "$(DESTDIR)$(LIBDIR)/$(SHARED_NAME)"
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@LIBDIR@|$(LIBDIR)|; s|@INCLUDEDIR@|$(INCLUDEDIR)|' \
-	  -e "s|@VERSION@|$$(sed -n 's/.*AWF_VERSION "\(.*\)"/\1/p' lib/base/version.h)|" \
+	  -e 's|@VERSION@|$(VERSION)|' \
 	  lib/shared/awf-transcript.pc.in >"$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
 	chmod 644 "$(DESTDIR)$(LIBDIR)/pkgconfig/awf-transcript.pc"
-	install -m 644 share/prices share/models share/openapi.json "$(DESTDIR)$(DATADIR)"
+	install -m 644 share/prices share/models "$(DESTDIR)$(DATADIR)"
+	sed 's|@AWF_VERSION@|$(VERSION)|' share/openapi.json >"$(DESTDIR)$(DATADIR)/openapi.json"
+	chmod 644 "$(DESTDIR)$(DATADIR)/openapi.json"
 	set -e; for f in $$(cd share && find endpoints init www -type f); do \
 	  mode=644; [ ! -x "share/$$f" ] || mode=755; \
 	  install -D -m $$mode "share/$$f" "$(DESTDIR)$(DATADIR)/$$f"; done
-	set -e; for f in README.md $$(find examples -type f); do \
+	set -e; for f in $(DOCUMENTS) $$(find examples ! -type d); do \
 	  mode=644; [ ! -x "$$f" ] || mode=755; \
-	  install -D -m $$mode "$$f" "$(DESTDIR)$(DOCDIR)/$$f"; done
+	  if [ -L "$$f" ]; then install -d "$(DESTDIR)$(DOCDIR)/$${f%/*}"; cp -Pf "$$f" "$(DESTDIR)$(DOCDIR)/$$f"; \
+	  else install -D -m $$mode "$$f" "$(DESTDIR)$(DOCDIR)/$$f"; fi; done
 	for m in $(MAN); do install -m 644 $$m "$(DESTDIR)$(MANDIR)/man$${m##*.}"; done
 	install -m 644 completions/*.bash "$(DESTDIR)$(BASHDIR)"
 	install -m 644 completions/_* "$(DESTDIR)$(ZSHDIR)"
@@ -443,7 +465,8 @@ uninstall:
 	for d in "$(DESTDIR)$(DATADIR)/schemas" "$(DESTDIR)$(DATADIR)" "$(DESTDIR)$(LIBEXECDIR)" \
 	  "$(DESTDIR)$(INCLUDEDIR)/awf"; do \
 	  rmdir "$$d" 2>/dev/null || :; done
-	$(call remove,$(DESTDIR)$(DOCDIR),README.md $(shell find examples -type f))
+	$(call remove,$(DESTDIR)$(DOCDIR),$(DOCUMENTS) $(shell find examples ! -type d) \
+	  $(patsubst doc/%.md,html/%.html,$(wildcard doc/*.md)) $(patsubst man/%,html/%.html,$(MAN)) html/style.css)
 	find "$(DESTDIR)$(DOCDIR)" -depth -type d -empty -delete 2>/dev/null || :
 	for m in $(notdir $(MAN)); do rm -f "$(DESTDIR)$(MANDIR)/man$${m##*.}/$$m"; done
 	$(call remove,$(DESTDIR)$(BASHDIR),$(notdir $(wildcard completions/*.bash)))
@@ -451,8 +474,10 @@ uninstall:
 	$(call remove,$(DESTDIR)$(FISHDIR),$(notdir $(wildcard completions/*.fish)))
 clean:
 	rm -rf build
+# What is given away.
+include packaging/packaging.mk
 
-.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz install uninstall clean
+.PHONY: all always packages deps rooms tests check torture check-clis check-mcp check-otlp check-schema check-invariants lint demo picture bench fuzz html install install-html uninstall clean
 # Everything is kept. With .SECONDARY the object of a file that was moved would not be compiled: its source is older
 # than the library.
 .PRECIOUS: $(BUILD)/% $(BUILD)/obj/%.o $(BUILD)/gen/%

@@ -110,7 +110,7 @@ NEEDS_mcp = base io json schema transcript proc storage workspace model decide
 NEEDS_mirror = base io json transcript proc storage ingest ship
 NEEDS_models = base io json transcript proc isolate providers net httpd api
 NEEDS_record = base io json transcript proc storage model ingest
-NEEDS_serve = base io json transcript proc storage workspace model decide httpd projection \
+NEEDS_serve = base io json transcript proc storage workspace model decide httpd ingest projection \
 	serve_runs serve_start
 NEEDS_serve_runs = base io json transcript proc storage model view httpd ingest projection stats
 NEEDS_serve_start = base io json transcript proc storage workspace model

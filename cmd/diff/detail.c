@@ -375,6 +375,29 @@ diff_offer_find(struct span offers, struct span name)
 	return SPAN_NONE;
 }
 
+/* How a tool is described that both sides may call. */
+static void
+diff_tell_offer(struct telling *t, struct span a, struct span b)
+{
+	static const char *const members[] = { "description", "input_schema", NULL };
+	struct buffer name = BUFFER_INIT, one = BUFFER_INIT, other = BUFFER_INIT;
+
+	for (const char *const *member = members; b.at != NULL && *member != NULL; member++) {
+		buffer_clear(&name);
+		buffer_clear(&one);
+		buffer_clear(&other);
+		buffer_format(&name, "%s of ", *member);
+		span_decode(span_member(a, KEY_NAME), &name);
+		span_plain(span_member(a, *member), &one);
+		span_plain(span_member(b, *member), &other);
+		if (!buffer_equal(&one, buffer_string(&other)))
+			diff_detail_texts(t, buffer_string(&name), &one, &other);
+	}
+	buffer_free(&name);
+	buffer_free(&one);
+	buffer_free(&other);
+}
+
 /* The tools that a model may call: those of one side alone, and those that are described otherwise. */
 static void
 diff_tell_offers(struct telling *t, const struct diff_call *a, const struct diff_call *b)
@@ -402,6 +425,8 @@ diff_tell_offers(struct telling *t, const struct diff_call *a, const struct diff
 		}
 	if (t->count > 0)
 		diff_detail_pass(t, (struct diff_detail){ .name = "may call", .form = DETAIL_LINES });
+	for (struct span_walk at = span_walk(offers[0]); span_type(offers[0]) == 'a' && span_next(&at);)
+		diff_tell_offer(t, at.value, diff_offer_find(offers[1], span_member(at.value, KEY_NAME)));
 	buffer_free(&texts[0]);
 	buffer_free(&texts[1]);
 	buffer_free(&shown);
@@ -719,6 +744,7 @@ diff_details_of_runs(const struct diff_call *a, const struct diff_call *b,
 		diff_tell_files(&t, "workflow", &a->files, &b->files);
 	diff_tell_texts(&t, "arguments", &pair, diff_read_arguments);
 	diff_tell_members(&t, "input ", a, a->places.begin, b, b->places.begin, KEY_INPUTS);
+	diff_tell_members(&t, "variable ", a, a->places.begin, b, b->places.begin, KEY_ENV);
 	free(t.parts);
 	free(t.offsets);
 	buffer_free(&t.texts);

@@ -47,7 +47,7 @@ typedef void diff_detail_take(void *user, const struct diff_detail *detail);
 void diff_details(const struct diff_pair *pair, const struct diff_detail_limits *limits, diff_detail_take *take,
     void *user);
 
-/* The same for how the two runs were started: the workflow's file, its arguments and inputs. */
+/* The same for how the two runs were started: the workflow's file, its arguments, inputs and recorded variables. */
 void diff_details_of_runs(const struct diff_call *a, const struct diff_call *b,
     const struct diff_detail_limits *limits, diff_detail_take *take, void *user);
 

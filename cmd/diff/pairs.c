@@ -329,11 +329,13 @@ diff_calls_same_input(const struct diff_call *a, const struct diff_call *b)
 static unsigned
 diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 {
+	/* One that was skipped has asked nothing, so nothing of that can be compared. */
+	const bool asked = (a->state == CALL_SKIPPED) == (b->state == CALL_SKIPPED);
 	unsigned what = 0;
 	bool tools = a->tool_count == b->tool_count;
 
-	if (!diff_keys_equal(a->keys.definition, b->keys.definition) ||
-	    !diff_keys_equal(a->keys.prompt, b->keys.prompt) || !diff_keys_equal(a->keys.settings, b->keys.settings))
+	if (!diff_keys_equal(a->keys.definition, b->keys.definition) || (asked &&
+	    (!diff_keys_equal(a->keys.prompt, b->keys.prompt) || !diff_keys_equal(a->keys.settings, b->keys.settings))))
 		what |= DIFF_DEFINITION;
 	/* The script of a command is no part of what is compared by its digest. That of the workflow alone makes
 	 * no difference. */
@@ -343,7 +345,7 @@ diff_calls_what(const struct diff_call *a, const struct diff_call *b)
 		if (is != NULL && strcmp(is->sha256, a->files.list[i].sha256) != 0)
 			what |= DIFF_DEFINITION;
 	}
-	if (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0)
+	if (asked && (strcmp(a->provider, b->provider) != 0 || strcmp(a->model, b->model) != 0))
 		what |= DIFF_MODEL;
 	if (!diff_calls_same_input(a, b))
 		what |= DIFF_INPUT;

@@ -228,7 +228,8 @@ diff_tell_totals(struct telling *t)
 
 	for (int i = 0; i < DIFF_KINDS; i++)
 		if (t->summary.counts.kinds[i] > 0) {
-			buffer_format(t->out, "%s%zu %s", comma, t->summary.counts.kinds[i], diff_kind_words[i]);
+			buffer_format(t->out, "%s%zu %s", comma, t->summary.counts.kinds[i],
+			    i == DIFF_FOLLOWS && t->summary.counts.kinds[i] > 1 ? "follow" : diff_kind_words[i]);
 			comma = ", ";
 		}
 	buffer_text(t->out, *comma == ' ' ? "  no calls\n" : "\n");

@@ -1,4 +1,5 @@
 /* Everything is started by name (awf-run, awf-step, awf-diff): awf-run has put its own directory into PATH. */
+#define _GNU_SOURCE /* memmem() */
 #include "eval/case.h"
 
 #include <errno.h>
@@ -10,22 +11,21 @@
 #include "base/list.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "eval/look.h"
+#include "eval/replace.h"
 #include "eval/results.h"
+#include "eval/verdict.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "json/value.h"
 #include "json/writer.h"
-#include "model/cost.h"
-#include "model/summary.h"
 #include "proc/descendants.h"
 #include "proc/environment.h"
 #include "proc/process.h"
 #include "proc/subprocess.h"
 #include "schema/schema.h"
+#include "storage/run.h"
 #include "storage/storage.h"
-
-#define INPUT_LIMIT ((size_t)256 << 20)
-#define WHY_MOST 500         /* bytes of what a check says */
 
 /* A case on its way. */
 struct trying {
@@ -34,6 +34,9 @@ struct trying {
 	struct storage storage;
 	struct schema *schema;   /* NULL */
 	char *directory;         /* for files with ids of runs */
+	int attempt;             /* of the evaluation's run */
+	bool replays;
+	char (*judges)[ID_SIZE]; /* the runs of the first variant's checks; "": none */
 	bool waits;
 };
 
@@ -44,42 +47,12 @@ struct tried {
 	bool failed;             /* the workflow has */
 	char run[ID_SIZE];
 	struct buffer result;    /* JSON */
-	int64_t ms;              /* -1: not known */
-	int64_t cost, paid;      /* nano-dollars; COST_UNKNOWN */
+	struct buffer figures;   /* JSON: what the run's record says (eval/look.h) */
 	char *error;             /* NULL */
 	struct buffer verdicts;  /* JSON, of the checks so far */
 };
 
 /* ---- the workflow ---- */
-
-/* What a program has printed, as a value: JSON; the data of a state line, a text of which may be JSON in turn;
- * otherwise text without its last LF. */
-static void
-case_value_of(const struct buffer *output, struct buffer *out)
-{
-	struct span text = span_trim(span_of(buffer_string(output), output->len)), data;
-	struct buffer inner = BUFFER_INIT;
-	size_t len = output->len, bad;
-
-	if (text.len > 0 && utf8_valid(text.at, text.len) && scan_check(text.at, text.len, &bad) == NULL) {
-		data = span_member(text, "data");
-		if (data.at == NULL || span_path(text, "metadata", "run_id", NULL).at == NULL) {
-			scan_minify(text, out);
-		} else {
-			span_plain(data, &inner);
-			text = span_trim(span_of(buffer_string(&inner), inner.len));
-			if (text.len > 0 && scan_check(text.at, text.len, &bad) == NULL)
-				scan_minify(text, out);
-			else
-				scan_minify(data, out);
-		}
-		buffer_free(&inner);
-		return;
-	}
-	while (len > 0 && output->data[len - 1] == '\n')
-		len--;
-	json_quote(out, buffer_string(output), len);
-}
 
 /* Appends a value as the text that a program reads: a string without its quotes. */
 static void
@@ -90,28 +63,73 @@ case_write_input(struct span input, struct buffer *out)
 		buffer_byte(out, '\n');
 }
 
-/* The command line that runs the workflow of a variant. id_file: where its id is put; fork: NULL. */
+/* The words that start a child run, up to those for what it runs. id_file: where its id is put; fork: NULL. A replay has
+ * the fork in its recording, and makes none. */
+static char **
+case_run_words(const struct trying *t, const char *name, const char *id_file, const char *fork)
+{
+	char **words = NULL;
+
+	list_add(&words, "awf-run");
+	list_take(&words, memory_format("--name=%s", name));
+	list_take(&words, memory_format("--id-file=%s", id_file));
+	if (fork != NULL && !t->replays)
+		list_take(&words, memory_format("--fork=%s", fork));
+	return words;
+}
+
+/* The command line that runs the workflow of a variant. */
 static char **
 case_workflow_words(const struct trying *t, const struct eval_variant *v, const char *id_file, const char *fork)
 {
 	char *const *workflow = v->workflow != NULL ? v->workflow : t->s->workflow;
-	char **words = NULL;
+	char **run = case_run_words(t, v->name, id_file, fork), **words = NULL;
 
-	list_add(&words, "awf-run");
+	if (v->files != NULL && !t->replays) {
+		list_add(&words, "awf-eval");
+		list_add(&words, EVAL_REPLACING_WORD);
+		for (char **file = v->files; *file != NULL; file++)
+			list_add(&words, *file);
+		list_add(&words, "--");
+	}
+	for (char **word = run; *word != NULL; word++)
+		list_add(&words, *word);
+	list_free(run);
 	if (t->s->check_failures)
 		list_add(&words, "--try");
-	list_take(&words, memory_format("--name=%s", v->name));
-	list_take(&words, memory_format("--id-file=%s", id_file));
 	for (char **variable = v->variables; variable != NULL && *variable != NULL; variable++)
 		list_take(&words, memory_format("--env=%.*s", (int)strcspn(*variable, "="), *variable));
 	for (char **input = v->inputs; input != NULL && *input != NULL; input++)
 		list_take(&words, memory_format("--input=%s", *input));
-	if (fork != NULL)
-		list_take(&words, memory_format("--fork=%s", fork));
 	list_add(&words, "--");
 	for (; *workflow != NULL; workflow++)
 		list_add(&words, *workflow);
 	return words;
+}
+
+/* Reads the id that awf-run has written; "" if there is none. */
+static void
+case_take_id(const char *id_file, char run[ID_SIZE])
+{
+	struct buffer id = BUFFER_INIT;
+
+	run[0] = '\0';
+	if (file_load(id_file, ID_SIZE + 1, &id, NULL) == 0 && id.len >= ID_SIZE - 1) {
+		memcpy(run, id.data, ID_SIZE - 1);
+		run[ID_SIZE - 1] = '\0';
+	}
+	unlink(id_file);
+	buffer_free(&id);
+}
+
+/* Which lines of a fork are passed on: that it makes again what differs is what it is for. */
+static bool
+case_passes(const void *context, const char *line, size_t len)
+{
+	static const char told[] = " made again instead of used from the record: ";
+
+	(void)context;
+	return memmem(line, len, told, sizeof told - 1) == NULL;
 }
 
 /* Runs the workflow. Returns its exit status; -1: *err. */
@@ -120,7 +138,7 @@ case_run_workflow(const struct trying *t, struct tried *v, const char *fork, str
 {
 	char *id_file = memory_format("%s/%s", t->directory, v->variant->name);
 	char **words = case_workflow_words(t, v->variant, id_file, fork);
-	struct buffer input = BUFFER_INIT, id = BUFFER_INIT;
+	struct buffer input = BUFFER_INIT;
 	struct environment environment;
 	struct subprocess p;
 	int status;
@@ -134,16 +152,11 @@ case_run_workflow(const struct trying *t, struct tried *v, const char *fork, str
 	}
 	case_write_input(span_member(t->item, "input"), &input);
 	p = (struct subprocess){ .argv = words, .environment = environment.list, .input = buffer_string(&input),
-		.input_len = input.len };
-	unlink(id_file);
-	v->run[0] = '\0';
+		.input_len = input.len, .passes = fork != NULL ? case_passes : NULL };
 	status = subprocesses_run(&p, 1, NULL, err) == 0 ? p.exit_code : -1;
 	if (status == -1 && err->code == ERROR_NONE)
 		*err = p.error;
-	if (file_load(id_file, ID_SIZE + 1, &id, NULL) == 0 && id.len >= ID_SIZE - 1) {
-		memcpy(v->run, id.data, ID_SIZE - 1);
-		v->run[ID_SIZE - 1] = '\0';
-	}
+	case_take_id(id_file, v->run);
 	free(v->error);
 	v->error = status > 0 ? memory_text(p.error.message) : NULL;
 	buffer_clear(output);
@@ -151,83 +164,61 @@ case_run_workflow(const struct trying *t, struct tried *v, const char *fork, str
 	subprocess_free(&p);
 	environment_free(&environment);
 	list_free(words);
-	unlink(id_file);
 	free(id_file);
 	buffer_free(&input);
-	buffer_free(&id);
 	return status;
 }
 
-/* What all calls of a fork would have cost, had nothing been taken over: awf-diff knows, which follows what was
- * taken over to where it was made. */
-static int64_t
-case_cost_unforked(const char *original, const char *run)
+/* Asks by a step what the run's record says of it (eval/look.h). In a further attempt that is another step, which takes over
+ * nothing from one before: there the run may have ended otherwise. */
+static int
+case_look(const struct trying *t, struct tried *v, struct error *err)
 {
-	const char *const words[] = { "awf-diff", "--json", original, run, NULL };
-	struct subprocess p = { .argv = (char *const *)(uintptr_t)words, .quiet = true };
-	struct error ignored = ERROR_INIT;
-	double dollars = 0;
-	bool known = subprocesses_run(&p, 1, NULL, &ignored) == 0 && (p.exit_code == 0 || p.exit_code == 1);
+	char *name = t->attempt > 1 ? memory_format(EVAL_LOOK_STEP "-%d", t->attempt) : memory_text(EVAL_LOOK_STEP);
+	const char *const words[] = { "awf-step", "-r", "-i", "json", "-O", "json", "--effects", "read", name, "--",
+		"awf-eval", EVAL_LOOK_WORD, NULL };
+	struct buffer asked = BUFFER_INIT;
+	struct subprocess p;
+	struct writer w;
+	char *error;
+	int failed;
 
-	for (const char *at = buffer_string(&p.output), *end; known && (end = strchr(at, '\n')) != NULL; at = end + 1) {
-		struct span line = span_of(at, (size_t)(end - at)), cost = span_path(line, "figures", "b", "cost", NULL);
-
-		if (span_type(cost) == 'n' && span_member(line, "path").at != NULL)
-			dollars += strtod(cost.at, NULL);
+	writer_begin(&w, &asked);
+	writer_object(&w);
+	writer_member_string(&w, "run", v->run);
+	writer_object_end(&w);
+	buffer_byte(&asked, '\n');
+	p = (struct subprocess){ .argv = (char *const *)(uintptr_t)words, .input = asked.data, .input_len = asked.len };
+	failed = subprocesses_run(&p, 1, NULL, err);
+	if (failed == 0 && p.exit_code != 0)
+		failed = error_set(err, ERROR_EXIT_STATUS, NULL, "%s", p.error.message);
+	if (failed == 0)
+		buffer_append(&v->figures, p.output.data, p.output.len);
+	error = span_text(span_member(span_of(buffer_string(&v->figures), v->figures.len), "error"));
+	if (error != NULL) {
+		free(v->error);
+		v->error = error;
 	}
 	subprocess_free(&p);
-	return known ? (int64_t)(dollars * 1e9 + 0.5) : COST_UNKNOWN;
+	buffer_free(&asked);
+	free(name);
+	return failed;
 }
 
-/* Reads from the run's record how long it took, and what it cost. */
-static void
-case_read_figures(struct trying *t, struct tried *v, const char *original)
+static struct span
+case_figure(const struct tried *v, const char *name)
 {
-	char *path = storage_transcript(&t->storage, v->run);
-	struct error ignored = ERROR_INIT;
-	struct summary summary;
-	struct cost cost;
-
-	if (summary_read(&summary, path, &ignored) == 0) {
-		struct span why = span_of(summary.error != NULL ? summary.error : "", summary.error != NULL ? strlen(summary.error) : 0);
-		char *message = v->error != NULL ? span_text(span_member(why, "message")) : NULL;
-
-		v->ms = summary.duration_ms;
-		if (message != NULL) {
-			free(v->error);
-			v->error = message;
-		}
-		summary_free(&summary);
-	}
-	if (cost_begin(&cost, &ignored) == 0 && cost_read(&cost, path, &ignored) == 0)
-		v->paid = v->cost = cost_sum(&cost);
-	cost_free(&cost);
-	if (original != NULL && v->paid != COST_UNKNOWN)
-		v->cost = case_cost_unforked(original, v->run);
-	free(path);
+	return span_member(span_trim(span_of(buffer_string(&v->figures), v->figures.len)), name);
 }
 
 /* ---- checks ---- */
-
-static void
-case_write_dollars(struct writer *w, const char *key, int64_t nano)
-{
-	struct buffer text = BUFFER_INIT;
-
-	if (nano == COST_UNKNOWN || nano < 0)
-		return;
-	buffer_format(&text, "%lld.%09lld", (long long)(nano / 1000000000), (long long)(nano % 1000000000));
-	while (text.data[text.len - 1] == '0' && text.data[text.len - 2] != '.')
-		text.len--;
-	writer_member_span(w, key, span_of(text.data, text.len));
-	buffer_free(&text);
-}
 
 /* What a check reads. */
 static void
 case_write_item(const struct trying *t, const struct tried *v, struct buffer *out)
 {
 	static const char *const members[] = { "id", "k", "input", "expected", "metadata", NULL };
+	static const char *const figures[] = { "run", "ms", "cost_usd", NULL };
 	struct writer w;
 
 	writer_begin(&w, out);
@@ -236,17 +227,16 @@ case_write_item(const struct trying *t, const struct tried *v, struct buffer *ou
 		writer_member_span(&w, *member, span_member(t->item, *member));
 	writer_member_string(&w, "variant", v->variant->name);
 	writer_member_span(&w, "result", span_of(buffer_string(&v->result), v->result.len));
-	writer_member_string(&w, "run", v->run);
-	if (v->ms >= 0)
-		writer_member_integer(&w, "ms", v->ms);
-	case_write_dollars(&w, "cost_usd", v->cost);
+	for (const char *const *figure = figures; *figure != NULL; figure++)
+		writer_member_span(&w, *figure, case_figure(v, *figure));
 	writer_member_string(&w, "error", v->error);
 	writer_object_end(&w);
 	buffer_byte(out, '\n');
 }
 
 static void
-case_add_verdict(struct tried *v, const char *name, enum eval_outcome outcome, struct span score, const char *why)
+case_add_verdict(struct tried *v, const char *name, enum eval_outcome outcome, struct span score, const char *why,
+    const char *run)
 {
 	struct writer w;
 
@@ -256,9 +246,11 @@ case_add_verdict(struct tried *v, const char *name, enum eval_outcome outcome, s
 	writer_member_string(&w, "check", name);
 	writer_member_string(&w, "outcome", eval_outcome_words[outcome]);
 	writer_member_span(&w, "score", score);
+	if (*run != '\0')
+		writer_member_string(&w, "run", run);
 	if (why != NULL && *why != '\0') {
 		writer_key(&w, "why");
-		writer_bytes(&w, why, utf8_whole(why, strlen(why) < WHY_MOST ? strlen(why) : WHY_MOST));
+		writer_bytes(&w, why, utf8_whole(why, strlen(why) < EVAL_WHY_MOST ? strlen(why) : EVAL_WHY_MOST));
 	}
 	writer_object_end(&w);
 	if (outcome == EVAL_ERROR || (outcome == EVAL_FAIL && v->outcome == EVAL_PASS))
@@ -276,31 +268,87 @@ case_check_error(const char *message)
 	return message;
 }
 
-/* Runs a check as a group of the evaluation: so what it asks a model is recorded, and not asked again; and a step
- * in it that fails is no answer of the check. */
+/* The command line of a check. One that asks models is a child run, as then what they have answered can be taken over
+ * from a run of the same check; any other is a group of the evaluation. In both a step that fails is no answer of the
+ * check. fork: NULL. */
+static char **
+case_check_words(const struct trying *t, const struct eval_check *check, const char *name, const char *id_file,
+    const char *fork, const struct buffer *item)
+{
+	static const char *const step[] = { "awf-step", "-r", "-i", "json", "--each", NULL };
+	char **words = NULL;
+
+	if (check->asks) {
+		words = case_run_words(t, name, id_file, fork);
+		if (fork != NULL)
+			list_take(&words, memory_format("--input=" EVAL_VERDICT_INPUT "=%s", buffer_string(item)));
+	} else {
+		for (const char *const *word = step; *word != NULL; word++)
+			list_add(&words, *word);
+		list_add(&words, name);
+	}
+	list_add(&words, "--");
+	list_add(&words, "awf-eval");
+	list_add(&words, EVAL_VERDICT_WORD);
+	list_add(&words, check->command);
+	return words;
+}
+
+/* The run of the same check from which it may take over answers; NULL: none. To be freed. */
+static char *
+case_check_fork(const struct trying *t, const struct tried *v, const struct eval_check *check, const struct buffer *item)
+{
+	char *fork = NULL;
+
+	if (t->s->reuse == NULL || !check->asks || item->len > EVAL_VERDICT_INPUT_MOST ||
+	    memchr(item->data, '\0', item->len) != NULL)
+		return NULL;
+	fork = span_text(span_path(t->item, "checked", v->variant->name, check->name, NULL));
+	if (fork == NULL && *t->s->reuse == '\0' && v->variant != t->s->variants && *t->judges[check - t->s->checks] != '\0')
+		fork = memory_text(t->judges[check - t->s->checks]);
+	return fork;
+}
+
 static int
 case_run_check(struct trying *t, struct tried *v, const struct eval_check *check, const struct buffer *item,
     struct error *err)
 {
-	char *name = memory_format("%s-%s", v->variant->name, check->name);
-	const char *const words[] = { "awf-step", "-r", "-i", "json", "--each", name, "--", "awf-eval", EVAL_VERDICT_WORD,
-		check->command, NULL };
-	struct subprocess p = { .argv = (char *const *)(uintptr_t)words, .input = buffer_string(item), .input_len = item->len };
-	int failed = subprocesses_run(&p, 1, NULL, err);
+	char *name = memory_format("%s-%s", v->variant->name, check->name), *id_file = path_join(t->directory, name);
+	char *fork = case_check_fork(t, v, check, item), run[ID_SIZE] = "";
+	struct subprocess p;
+	int failed;
 
+	for (bool again = true; again;) {
+		char **words = case_check_words(t, check, name, id_file, fork, item);
+
+		p = (struct subprocess){ .argv = words, .input = item->data, .input_len = item->len,
+			.passes = fork != NULL ? case_passes : NULL };
+		failed = subprocesses_run(&p, 1, NULL, err);
+		list_free(words);
+		case_take_id(id_file, run);
+		/* Somebody would be asked whether a result may be taken over: then none is. */
+		again = failed == 0 && p.exit_code == STATUS_WAITING && fork != NULL;
+		free(fork);
+		fork = NULL;
+		if (again)
+			subprocess_free(&p);
+	}
+	if (v->variant == t->s->variants)
+		memcpy(t->judges[check - t->s->checks], run, ID_SIZE);
 	if (failed == 0 && p.exit_code == STATUS_WAITING) {
 		t->waits = true;
 	} else if (failed == 0 && p.exit_code != 0) {
-		case_add_verdict(v, check->name, EVAL_ERROR, SPAN_NONE, case_check_error(p.error.message));
+		case_add_verdict(v, check->name, EVAL_ERROR, SPAN_NONE, case_check_error(p.error.message), run);
 	} else if (failed == 0) {
 		struct span said = span_trim(span_of(buffer_string(&p.output), p.output.len));
 		char *why = span_text(span_member(said, "why"));
 
 		case_add_verdict(v, check->name, span_true(span_member(said, "pass")) ? EVAL_PASS : EVAL_FAIL,
-		    span_member(said, "score"), why);
+		    span_member(said, "score"), why, run);
 		free(why);
 	}
 	subprocess_free(&p);
+	free(id_file);
 	free(name);
 	return failed;
 }
@@ -309,6 +357,7 @@ static int
 case_check(struct trying *t, struct tried *v, struct error *err)
 {
 	struct buffer item = BUFFER_INIT, why = BUFFER_INIT;
+	long long ms;
 	int failed = 0;
 
 	case_write_item(t, v, &item);
@@ -320,10 +369,10 @@ case_check(struct trying *t, struct tried *v, struct error *err)
 		} else if (strcmp(check->name, "schema") == 0) {
 			bool valid = schema_check_bytes(t->schema, buffer_string(&v->result), v->result.len, &why) == 0;
 
-			case_add_verdict(v, check->name, valid ? EVAL_PASS : EVAL_FAIL, SPAN_NONE, buffer_string(&why));
+			case_add_verdict(v, check->name, valid ? EVAL_PASS : EVAL_FAIL, SPAN_NONE, buffer_string(&why), "");
 		} else {
-			case_add_verdict(v, check->name, v->ms >= 0 && v->ms <= t->s->max_ms ? EVAL_PASS : EVAL_FAIL, SPAN_NONE,
-			    NULL);
+			case_add_verdict(v, check->name, span_integer(case_figure(v, "ms"), &ms) && ms <= t->s->max_ms ?
+			    EVAL_PASS : EVAL_FAIL, SPAN_NONE, NULL, "");
 		}
 	}
 	buffer_free(&item);
@@ -334,17 +383,18 @@ case_check(struct trying *t, struct tried *v, struct error *err)
 /* ---- variants ---- */
 
 static void
-case_write_variant(const struct tried *v, struct writer *w)
+case_write_variant(const struct trying *t, const struct tried *v, struct writer *w)
 {
+	static const char *const figures[] = { "ms", "cost_usd", NULL };
+
 	writer_object(w);
 	writer_member_string(w, "variant", v->variant->name);
 	writer_member_string(w, "outcome", eval_outcome_words[v->outcome]);
 	if (v->run[0] != '\0')
 		writer_member_string(w, "run", v->run);
-	if (v->ms >= 0)
-		writer_member_integer(w, "ms", v->ms);
-	case_write_dollars(w, "cost_usd", v->cost);
-	case_write_dollars(w, "paid_usd", v->paid);
+	for (const char *const *figure = figures; *figure != NULL; figure++)
+		writer_member_span(w, *figure, case_figure(v, *figure));
+	writer_member_span(w, "paid_usd", t->s->recorded ? span_of("0", 1) : case_figure(v, "paid_usd"));
 	writer_member_string(w, "error", v->error);
 	writer_member_array(w, "checks");
 	buffer_append(w->out, v->verdicts.data, v->verdicts.len);
@@ -352,9 +402,9 @@ case_write_variant(const struct tried *v, struct writer *w)
 	writer_object_end(w);
 }
 
-/* Tries a variant. first: the run of the first variant; NULL: none. */
+/* Runs the workflow, and reads what its record says. first: the run of the first variant; NULL: none. */
 static int
-case_try_variant(struct trying *t, struct tried *v, const char *first, struct error *err)
+case_run_variant(struct trying *t, struct tried *v, const char *first, struct error *err)
 {
 	struct buffer output = BUFFER_INIT;
 	char *fork = NULL;
@@ -366,30 +416,59 @@ case_try_variant(struct trying *t, struct tried *v, const char *first, struct er
 		fork = memory_text(first);
 	status = case_run_workflow(t, v, fork, &output, err);
 	/* Somebody would be asked whether a result may be taken over: then none is. */
-	if (status == STATUS_WAITING && fork != NULL) {
-		free(fork);
-		fork = NULL;
+	if (status == STATUS_WAITING && fork != NULL)
 		status = case_run_workflow(t, v, NULL, &output, err);
-	}
 	if (status == STATUS_WAITING)
 		t->waits = true;
 	v->failed = status != 0;
-	v->outcome = v->failed && !t->s->check_failures ? EVAL_ERROR : EVAL_PASS;
-	if (status != -1 && !t->waits && v->run[0] != '\0')
-		case_read_figures(t, v, fork);
-	if (v->failed)
-		buffer_text(&v->result, "null");
-	else
-		case_value_of(&output, &v->result);
 	if (status == -1)
 		failed = -1;
-	else if (!t->waits && v->outcome == EVAL_PASS)
+	else if (!t->waits && v->run[0] != '\0')
+		failed = case_look(t, v, err);
+	if (!v->failed)
+		eval_value_of(&output, &v->result);
+	free(fork);
+	buffer_free(&output);
+	return failed;
+}
+
+/* Takes the result from the run of an earlier evaluation. */
+static int
+case_take_variant(const struct trying *t, struct tried *v, struct error *err)
+{
+	struct span printed;
+	int failed;
+
+	v->failed = true;
+	if (!span_copy(span_path(t->item, "from", v->variant->name, NULL), v->run, sizeof v->run)) {
+		v->run[0] = '\0';
+		v->error = memory_text("was not tried in the evaluation that is checked");
+		return 0;
+	}
+	failed = case_look(t, v, err);
+	printed = span_path(t->item, "printed", v->variant->name, NULL);
+	v->failed = failed != 0 || span_true(case_figure(v, "failed")) || printed.at == NULL;
+	if (!v->failed)
+		buffer_append(&v->result, printed.at, printed.len);
+	else if (v->error == NULL)
+		v->error = memory_text("what it printed was not kept, or is no text");
+	return failed;
+}
+
+/* Tries a variant. first: the run of the first variant; NULL: none. */
+static int
+case_try_variant(struct trying *t, struct tried *v, const char *first, struct error *err)
+{
+	int failed = t->s->recorded ? case_take_variant(t, v, err) : case_run_variant(t, v, first, err);
+
+	v->outcome = v->failed && !(t->s->check_failures && v->run[0] != '\0') ? EVAL_ERROR : EVAL_PASS;
+	if (v->failed)
+		buffer_text(&v->result, "null");
+	if (failed == 0 && !t->waits && v->outcome == EVAL_PASS)
 		failed = case_check(t, v, err);
 	/* A workflow that failed has not passed if nobody says so. */
 	if (v->failed && v->outcome == EVAL_PASS && t->s->check_count == 0)
 		v->outcome = EVAL_FAIL;
-	free(fork);
-	buffer_free(&output);
 	return failed;
 }
 
@@ -408,14 +487,15 @@ case_try_variants(struct trying *t, struct error *err)
 	writer_member_span(&w, "cluster", span_member(t->item, "cluster"));
 	writer_member_array(&w, "variants");
 	for (size_t i = 0; failed == 0 && !t->waits && i < t->s->variant_count; i++) {
-		struct tried v = { .variant = &t->s->variants[i], .ms = -1, .cost = COST_UNKNOWN, .paid = COST_UNKNOWN };
+		struct tried v = { .variant = &t->s->variants[i] };
 
 		failed = case_try_variant(t, &v, *first != '\0' ? first : NULL, err);
 		if (i == 0)
 			memcpy(first, v.run, sizeof first);
-		case_write_variant(&v, &w);
+		case_write_variant(t, &v, &w);
 		buffer_free(&v.result);
 		buffer_free(&v.verdicts);
+		buffer_free(&v.figures);
 		free(v.error);
 	}
 	writer_array_end(&w);
@@ -436,130 +516,6 @@ eval_schema_load(const char *path, struct error *err)
 	return schema;
 }
 
-/* ---- what a check says ---- */
-
-/* A verdict that cannot be one is an error, lest a judge that answers in its own way passes everything. Only text may be
- * anything, as programs print what they have found. NULL, or what is wrong with it. */
-static const char *
-verdict_fault(struct span said, struct span pass, struct span score)
-{
-	const struct span number = span_type(said) == 'n' ? said : score;
-
-	switch (span_type(said)) {
-	case 'o':
-		/* An approval, or another filter, passes on what the check reads. */
-		if (span_member(said, "variant").at != NULL && span_member(said, "result").at != NULL)
-			return NULL;
-		if (pass.at == NULL && score.at == NULL)
-			return "an object with neither pass nor score";
-		if (pass.at != NULL && span_type(pass) != 't' && span_type(pass) != 'f')
-			return "a pass that is neither true nor false";
-		break;
-	case 'a':
-		return "an array";
-	case '0':
-		return "null";
-	case 's':
-		if (said.at[1] == '{')
-			return "an object that is not JSON";
-		break;
-	default:
-		break;
-	}
-	if (number.at != NULL && (span_type(number) != 'n' || strtod(number.at, NULL) < 0 || strtod(number.at, NULL) > 1))
-		return "a score that is no number from 0 to 1";
-	return NULL;
-}
-
-/* Prints the verdict: {"pass", "score", "why"}. passed: what the exit status of the command says. -1: *err. */
-static int
-verdict_print(const struct buffer *output, bool passed, struct error *err)
-{
-	struct buffer value = BUFFER_INIT, why = BUFFER_INIT, line = BUFFER_INIT;
-	struct span said, score, pass;
-	const char *fault;
-	struct writer w;
-
-	case_value_of(output, &value);
-	said = span_of(buffer_string(&value), value.len);
-	pass = span_member(said, "pass");
-	score = span_member(said, "score");
-	fault = passed ? verdict_fault(said, pass, score) : NULL;
-	if (fault != NULL) {
-		buffer_free(&value);
-		return error_set(err, ERROR_EXIT_STATUS, NULL,
-		    "printed %s, which is no verdict; if the exit status is to decide, discard the output (>/dev/null)", fault);
-	}
-	switch (span_type(said)) {
-	case 'o':
-		span_plain(span_member(said, "why"), &why);
-		if (span_type(pass) == 't' || span_type(pass) == 'f')
-			passed &= span_true(pass);
-		else if (span_type(score) == 'n')
-			passed &= strtod(score.at, NULL) >= 0.5;
-		break;
-	case 'n':
-		score = said;
-		passed &= strtod(said.at, NULL) >= 0.5;
-		break;
-	case 'f':
-		passed = false;
-		break;
-	case 's':
-		/* Python's word. */
-		if (span_is(said, "False"))
-			passed = false;
-		else if (!passed)
-			span_decode(said, &why);
-		break;
-	default:
-		break;
-	}
-	writer_begin(&w, &line);
-	writer_object(&w);
-	writer_member_bool(&w, "pass", passed);
-	writer_member_span(&w, "score", span_type(score) == 'n' ? score : SPAN_NONE);
-	if (why.len > 0) {
-		writer_key(&w, "why");
-		writer_bytes(&w, why.data, utf8_whole(why.data, why.len < WHY_MOST ? why.len : WHY_MOST));
-	}
-	writer_object_end(&w);
-	printf("%s\n", buffer_string(&line));
-	buffer_free(&value);
-	buffer_free(&why);
-	buffer_free(&line);
-	return 0;
-}
-
-int
-eval_verdict_run(const char *command, struct error *err)
-{
-	struct buffer line = BUFFER_INIT, item = BUFFER_INIT;
-	struct subprocess p = { .told_as = NULL };
-	char *words[4];
-	int status;
-
-	signal(SIGPIPE, SIG_IGN);
-	descendants_adopt();
-	if (file_read(STDIN_FILENO, &line, INPUT_LIMIT) != 0)
-		return error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
-	span_plain(span_member(span_trim(span_of(buffer_string(&line), line.len)), "data"), &item);
-	buffer_byte(&item, '\n');
-	process_shell(words, command);
-	p.argv = words;
-	p.input = item.data;
-	p.input_len = item.len;
-	status = subprocesses_run(&p, 1, NULL, err) == 0 ? p.exit_code : -1;
-	if (status == 0 || status == 1)
-		status = verdict_print(&p.output, status == 0, err);
-	else if (status != -1)
-		error_set(err, ERROR_EXIT_STATUS, NULL, "%s", p.error.message);
-	subprocess_free(&p);
-	buffer_free(&line);
-	buffer_free(&item);
-	return status == 0 || status == STATUS_WAITING ? status : -1;
-}
-
 char *
 eval_make_directory(const struct storage *storage, struct error *err)
 {
@@ -578,10 +534,12 @@ eval_make_directory(const struct storage *storage, struct error *err)
 int
 eval_case_run(const struct eval_settings *s, struct error *err)
 {
-	struct trying t = { .s = s };
+	struct trying t = { .s = s, .replays = run_environment_recreated(),
+		.judges = memory_zero(s->check_count + 1, sizeof *t.judges) };
+	struct run run;
 	struct buffer line = BUFFER_INIT;
 	char *place = NULL;
-	int failed = file_read(STDIN_FILENO, &line, INPUT_LIMIT) == 0 ? 0 :
+	int failed = file_read(STDIN_FILENO, &line, EVAL_INPUT_LIMIT) == 0 ? 0 :
 	    error_errno(err, ERROR_SYSTEM, "stdin", "unable to read");
 
 	signal(SIGPIPE, SIG_IGN);
@@ -591,6 +549,10 @@ eval_case_run(const struct eval_settings *s, struct error *err)
 		failed = error_set(err, ERROR_INVALID_INPUT, "stdin", "is no case of an evaluation");
 	if (failed == 0)
 		failed = storage_locate(&t.storage, err);
+	if (failed == 0 && (failed = run_enter(&run, err)) == 0) {
+		t.attempt = run.attempt;
+		run_close(&run);
+	}
 	if (failed == 0 && s->schema != NULL && (t.schema = eval_schema_load(s->schema, err)) == NULL)
 		failed = -1;
 	if (failed == 0 && (t.directory = place = eval_make_directory(&t.storage, err)) == NULL)
@@ -601,6 +563,7 @@ eval_case_run(const struct eval_settings *s, struct error *err)
 		rmdir(t.directory);
 	schema_free(t.schema);
 	storage_close(&t.storage);
+	free(t.judges);
 	free(place);
 	buffer_free(&line);
 	return failed == 0 && t.waits ? STATUS_WAITING : failed;

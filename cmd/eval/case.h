@@ -1,6 +1,7 @@
 /*
- * A case: one input, once. In each variant the workflow is run with it, as a child run, and the checks read
- * what came of it, each as a step beside it. The line of eval/results.h is printed.
+ * A case: one input, once. In each variant the workflow is run with it, as a child run, or what such a run has printed is
+ * read from its record (--report --check); and the checks read what came of it, each as a step or a run beside it. The
+ * line of eval/results.h is printed.
  *
  * A workflow, or a check, that failed is a failed call of the evaluation's run, so that a resume makes it again,
  * and nothing else.
@@ -23,12 +24,5 @@ char *eval_make_directory(const struct storage *storage, struct error *err);
 
 /* The schema of --schema; NULL with *err. */
 struct schema *eval_schema_load(const char *path, struct error *err);
-
-/* Runs the command of a check with the data of the state line on stdin, and prints what it says, as
- * {"pass", "score", "why"}: it passes if it ends with 0 and prints neither false, nor a score below 0.5, nor an object
- * whose pass is false; with 1 it fails. STATUS_OK; STATUS_WAITING; or -1 with *err: it has said nothing, or what is no
- * verdict. */
-#define EVAL_VERDICT_WORD "--verdict"
-int eval_verdict_run(const char *command, struct error *err);
 
 #endif

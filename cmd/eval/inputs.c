@@ -49,6 +49,28 @@ inputs_write_from(const struct eval_results *earlier, const char *id, long long 
 	writer_object_end(w);
 }
 
+/* The runs of its checks in which what came of that was checked. */
+static void
+inputs_write_checked(const struct eval_results *earlier, const char *id, long long k, struct writer *w)
+{
+	const size_t *at = earlier != NULL ? map_get(&earlier->by_id, id, strlen(id)) : NULL;
+	const struct eval_settings *s = earlier != NULL ? &earlier->settings : NULL;
+
+	if (at == NULL || k > s->repetitions)
+		return;
+	writer_member_object(w, "checked");
+	for (size_t v = 0; v < s->variant_count; v++) {
+		const struct eval_trial *t = eval_trial_at(earlier, *at, v, (size_t)k);
+
+		writer_member_object(w, s->variants[v].name);
+		for (size_t c = 0; c < s->check_count; c++)
+			if (t->verdicts[c].run[0] != '\0')
+				writer_member_string(w, s->checks[c].name, t->verdicts[c].run);
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+}
+
 /* An id is shown in lines, on terminals too. */
 static bool
 has_control(const struct buffer *id)
@@ -163,6 +185,7 @@ eval_inputs_read(const char *path, long long repetitions, const struct eval_resu
 			buffer_byte(cases, ',');
 			buffer_append(cases, in.lines[i].data, in.lines[i].len);
 			inputs_write_from(earlier, in.ids[i], k, &w);
+			inputs_write_checked(earlier, in.ids[i], k, &w);
 			writer_object_end(&w);
 			buffer_byte(cases, '\n');
 		}
@@ -172,4 +195,51 @@ eval_inputs_read(const char *path, long long repetitions, const struct eval_resu
 	list_free(in.ids);
 	map_free(&in.numbers);
 	return failed;
+}
+
+/* What the workflow has printed for this input the kth time. */
+static void
+inputs_write_printed(const struct eval_results *of, const struct eval_outputs *outputs, const char *id, long long k,
+    struct writer *w)
+{
+	const size_t *at = map_get(&of->by_id, id, strlen(id));
+
+	if (at == NULL || k > of->settings.repetitions)
+		return;
+	writer_member_object(w, "printed");
+	for (size_t v = 0; v < of->settings.variant_count; v++) {
+		const char *value = eval_outputs_of(outputs, eval_trial_at(of, *at, v, (size_t)k)->run);
+
+		if (value != NULL)
+			writer_member_span(w, of->settings.variants[v].name, span_of(value, strlen(value)));
+	}
+	writer_object_end(w);
+}
+
+int
+eval_inputs_take(const struct eval_results *of, const struct buffer *lines, const struct eval_outputs *outputs,
+    const struct eval_results *judges, struct buffer *cases, struct error *err)
+{
+	static const char *const kept[] = { "id", "k", "input", "expected", "cluster", "metadata", NULL };
+
+	for (const char *at = buffer_string(lines), *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+		struct span line = span_of(at, (size_t)(end - at));
+		char *id = span_text(span_member(line, "id"));
+		struct writer w;
+		long long k;
+
+		if (id != NULL && span_integer(span_member(line, "k"), &k)) {
+			writer_begin(&w, cases);
+			writer_object(&w);
+			for (const char *const *member = kept; *member != NULL; member++)
+				writer_member_span(&w, *member, span_member(line, *member));
+			inputs_write_from(of, id, k, &w);
+			inputs_write_printed(of, outputs, id, k, &w);
+			inputs_write_checked(judges, id, k, &w);
+			writer_object_end(&w);
+			buffer_byte(cases, '\n');
+		}
+		free(id);
+	}
+	return cases->len > 0 ? 0 : error_set(err, ERROR_INVALID_INPUT, of->run_id, "has kept no inputs");
 }

@@ -14,9 +14,13 @@
 #include "eval/baseline.h"
 #include "eval/case.h"
 #include "eval/inputs.h"
+#include "eval/look.h"
+#include "eval/outputs.h"
+#include "eval/replace.h"
 #include "eval/report.h"
 #include "eval/results.h"
 #include "eval/settings.h"
+#include "eval/verdict.h"
 #include "io/file.h"
 #include "io/path.h"
 #include "proc/passing.h"
@@ -27,6 +31,7 @@
 
 #define PROGRAM "awf-eval"
 #define STATUS_HELD 0
+#define STATUS_NONE -2       /* nothing was done yet */
 #define STATUS_BELOW 1       /* a requirement or the baseline does not hold */
 #define STATUS_TROUBLE 2     /* something could not be evaluated */
 
@@ -219,7 +224,8 @@ eval_report_run(const struct eval_settings *s, const struct storage *storage, co
 		if (s->baseline != NULL && s->update && status == STATUS_TROUBLE)
 			status = error_set(err, ERROR_USAGE, s->baseline,
 			    "is not written: not everything could be evaluated; after awf-run --resume %.8s: " PROGRAM
-			    " --report --baseline %s --update %.8s", r.run_id, s->baseline, r.run_id);
+			    " --report --baseline %s --update %.8s; if what failed is to be checked, too: --check-failures",
+			    r.run_id, s->baseline, r.run_id);
 		else if (s->baseline != NULL && s->update && eval_baseline_write(&r, s->baseline, err) != 0)
 			status = -1;
 	}
@@ -249,22 +255,57 @@ eval_check_settings(const struct eval_settings *s, struct error *err)
 		failed = schema != NULL ? 0 : -1;
 		schema_free(schema);
 	}
+	for (size_t i = 0; failed == 0 && i < s->variant_count; i++)
+		if (s->variants[i].files != NULL && !s->recorded)
+			failed = eval_replace_check(s->variants[i].files, err);
+	return failed;
+}
+
+/* The cases of an evaluation that is to be checked anew, which is what s says is tried from now on. */
+static int
+eval_take_recorded(struct eval_settings *s, const struct storage *storage, const struct eval_results *of,
+    const struct eval_results *judges, struct buffer *cases, struct error *err)
+{
+	struct buffer lines = BUFFER_INIT;
+	struct eval_outputs outputs = { .by_run = MAP_INIT };
+	int failed = eval_settings_adopt(s, &of->settings, err);
+
+	if (s->name == NULL)
+		s->name = of->name;
+	if (failed == 0)
+		failed = eval_check_settings(s, err);
+	eval_results_lines(storage, of->run_id, &lines);
+	if (failed == 0)
+		failed = eval_outputs_read(&outputs, storage, of->run_id, err);
+	if (failed == 0)
+		failed = eval_inputs_take(of, &lines, &outputs, judges, cases, err);
+	eval_outputs_free(&outputs);
+	buffer_free(&lines);
 	return failed;
 }
 
 static int
-eval_new(const struct eval_settings *s, const struct storage *storage, struct error *err)
+eval_new(struct eval_settings *s, const struct storage *storage, struct error *err)
 {
 	struct buffer cases = BUFFER_INIT;
-	struct eval_results earlier;
+	struct eval_results earlier, recorded;
 	const bool reads = s->reuse != NULL && *s->reuse != '\0';
 	char run_id[ID_SIZE] = "";
 	int failed = reads ? eval_results_read(&earlier, storage, s->reuse, err) : 0, status = 0, reported;
 
-	if (failed == 0)
+	if (s->recorded) {
+		if (failed == 0)
+			failed = eval_results_read(&recorded, storage, s->run, err);
+		else
+			recorded = (struct eval_results){ .by_id = MAP_INIT };
+		if (failed == 0)
+			failed = eval_take_recorded(s, storage, &recorded, reads ? &earlier : s->reuse != NULL ? &recorded : NULL,
+			    &cases, err);
+	} else if (failed == 0) {
 		failed = eval_check_settings(s, err);
-	if (failed == 0)
-		failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
+		if (failed == 0)
+			failed = eval_inputs_read(s->inputs, s->repetitions, reads ? &earlier : NULL, &cases, err);
+	}
 	if (failed == 0 && run_in_environment())
 		status = eval_start_child(s, storage, run_id, &cases, err);
 	else if (failed == 0)
@@ -272,6 +313,11 @@ eval_new(const struct eval_settings *s, const struct storage *storage, struct er
 	buffer_free(&cases);
 	if (reads)
 		eval_results_free(&earlier);
+	if (s->recorded) {
+		s->workflow = NULL;
+		s->name = NULL;
+		eval_results_free(&recorded);
+	}
 	/* 125, or no id: the run was not started, and awf-run has said why. */
 	if (failed != 0 || status == -1 || status == 125 || *run_id == '\0')
 		return failed != 0 || status == -1 ? -1 : STATUS_TROUBLE;
@@ -288,10 +334,17 @@ main(int argc, char **argv)
 	int id, status;
 
 	program_begin();
-	if (argc == 3 && strcmp(argv[1], EVAL_VERDICT_WORD) == 0) {
+	/* What cases start. */
+	if (argc == 3 && strcmp(argv[1], EVAL_VERDICT_WORD) == 0)
 		status = eval_verdict_run(argv[2], &err);
+	else if (argc == 2 && strcmp(argv[1], EVAL_LOOK_WORD) == 0)
+		status = eval_look_run(&err);
+	else if (argc > 2 && strcmp(argv[1], EVAL_REPLACING_WORD) == 0)
+		status = eval_replace_exec(argv + 2, &err);
+	else
+		status = STATUS_NONE;
+	if (status != STATUS_NONE)
 		return program_end(PROGRAM, status == -1 ? program_fail(PROGRAM, &err) : status);
-	}
 	id = eval_settings_read(&s, argc, argv, &err);
 	if (OPTION_ASKS(id)) {
 		eval_settings_free(&s);

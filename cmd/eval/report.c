@@ -127,94 +127,6 @@ report_line(enum drawn as, struct buffer *out, const char *said)
 	free(text);
 }
 
-/* ---- figures ---- */
-
-static int
-compare_times(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-void
-eval_report_figures(const struct eval_results *r, size_t variant, struct eval_figures *f)
-{
-	const size_t repetitions = (size_t)r->settings.repetitions;
-	int64_t *times = memory_zero(r->count * repetitions + 1, sizeof *times), costs = 0;
-	size_t count = 0;
-
-	*f = (struct eval_figures){ .p50 = -1, .each = -1, .paid = -1 };
-	eval_variant_rate(r, variant, -1, &f->rate);
-	f->errors = eval_count(r, (int)variant, EVAL_ERROR);
-	f->missing = eval_count(r, (int)variant, EVAL_MISSING);
-	for (size_t i = 0; i < r->count; i++) {
-		struct rate_group group = eval_input_passes(r, i, variant, -1);
-
-		f->inputs += group.count > 0;
-		f->all_passed += group.count == (int64_t)repetitions && group.passed == group.count;
-		for (size_t k = 1; k <= repetitions; k++) {
-			const struct eval_trial *t = eval_trial_at(r, i, variant, k);
-
-			if (t->ms >= 0 && t->outcome != EVAL_ERROR)
-				times[count++] = t->ms;
-			if (t->cost >= 0) {
-				f->each = (f->each < 0 ? 0 : f->each) + t->cost;
-				costs++;
-			}
-			if (t->paid >= 0)
-				f->paid = (f->paid < 0 ? 0 : f->paid) + t->paid;
-		}
-	}
-	if (costs > 0)
-		f->each /= (double)costs;
-	if (count > 0) {
-		qsort(times, count, sizeof *times, compare_times);
-		f->p50 = times[(count - 1) / 2];
-	}
-	free(times);
-}
-
-/* An input, and how often it passes in all variants together. */
-struct ranked {
-	size_t input;
-	double rate;
-};
-
-static int
-compare_ranked(const void *a, const void *b)
-{
-	const struct ranked *x = a, *y = b;
-
-	if (x->rate != y->rate)
-		return x->rate < y->rate ? -1 : 1;
-	return (x->input > y->input) - (x->input < y->input);
-}
-
-size_t *
-eval_report_worst(const struct eval_results *r)
-{
-	struct ranked *ranked = memory_zero(r->count + 1, sizeof *ranked);
-	size_t *worst = memory_zero(r->count + 1, sizeof *worst);
-
-	for (size_t i = 0; i < r->count; i++) {
-		struct rate_group sum = { 0, 0 };
-
-		for (size_t v = 0; v < r->settings.variant_count; v++) {
-			struct rate_group group = eval_input_passes(r, i, v, -1);
-
-			sum.passed += group.passed;
-			sum.count += group.count;
-		}
-		ranked[i] = (struct ranked){ i, sum.count > 0 ? (double)sum.passed / (double)sum.count : 1 };
-	}
-	qsort(ranked, r->count, sizeof *ranked, compare_ranked);
-	for (size_t i = 0; i < r->count; i++)
-		worst[i] = ranked[i].input;
-	free(ranked);
-	return worst;
-}
-
 /* ---- the table ---- */
 
 static char *
@@ -236,7 +148,7 @@ report_variants(const struct eval_results *r, enum drawn as, struct buffer *out)
 	for (size_t v = 0; v < r->settings.variant_count; v++) {
 		struct eval_figures f;
 
-		eval_report_figures(r, v, &f);
+		eval_figures_read(r, v, &f);
 		list_take(&t.list, memory_text(r->settings.variants[v].name));
 		list_take(&t.list, memory_format("%lld/%lld", (long long)f.rate.passed, (long long)f.rate.count));
 		list_take(&t.list, f.rate.count > 0 ? memory_format("%.0f%%", 100.0 * (double)f.rate.passed / (double)f.rate.count) :
@@ -257,22 +169,18 @@ static void
 report_comparisons(const struct eval_results *r, enum drawn as, struct buffer *out)
 {
 	const struct eval_settings *s = &r->settings;
-	struct rate_pair *pairs = memory_zero(r->count + 1, sizeof *pairs);
 
 	for (size_t v = 1; v < s->variant_count; v++) {
 		struct rate_comparison c;
 		char p[RATE_CHANCE_SIZE], *text;
 
-		for (size_t i = 0; i < r->count; i++)
-			pairs[i] = (struct rate_pair){ eval_input_passes(r, i, 0, -1), eval_input_passes(r, i, v, -1) };
-		rate_compare(pairs, r->count, &c);
+		eval_figures_compare(r, v, &c);
 		text = memory_format("%s against %s, by input: better %zu, worse %zu, equal %zu   %s   %s", s->variants[v].name,
 		    s->variants[0].name, c.better, c.worse, c.equal, rate_chance_text(c.p, p),
-		    c.p > 0.05 ? "not told apart at 95 %" : c.fall < 0 ? "better" : "worse");
+		    eval_figures_comparison_word(&c));
 		report_line(as, out, text);
 		free(text);
 	}
-	free(pairs);
 }
 
 /* The inputs in which variants differ by a check. */
@@ -345,7 +253,7 @@ report_run_of(const struct eval_results *r, size_t input, size_t variant)
 static void
 report_worst(const struct eval_results *r, enum drawn as, struct buffer *out)
 {
-	size_t *worst = eval_report_worst(r), shown = 0;
+	size_t *worst = eval_figures_worst(r), shown = 0;
 
 	for (size_t i = 0; i < r->count && shown < WORST_MOST; i++) {
 		struct buffer line = BUFFER_INIT;
@@ -390,6 +298,8 @@ report_errors(const struct eval_results *r, enum drawn as, struct buffer *out)
 			    counts.count < WORST_MOST) {
 				map_put(&counts, why, strlen(why), 1);
 				buffer_format(&line, "error: %s: %.300s", r->inputs[i].id, why);
+				if (t->run[0] != '\0')
+					buffer_format(&line, "   awf-tail %.8s", t->run);
 				report_line(as, out, buffer_string(&line));
 			}
 			buffer_free(&line);
@@ -461,6 +371,8 @@ eval_report(const struct eval_results *r, const char *form, const struct eval_ga
 		report_html(r, gates, out);
 	else if (strcmp(form, "csv") == 0)
 		eval_report_csv(r, out);
+	else if (strcmp(form, "json") == 0)
+		eval_report_json(r, out);
 	else if (strcmp(form, "jsonl") == 0)
 		eval_report_jsonl(r, out);
 	else if (strcmp(form, "junit") == 0)

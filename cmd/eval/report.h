@@ -5,6 +5,7 @@
 #define AWF_EVAL_REPORT_H
 
 #include "base/buffer.h"
+#include "eval/figures.h"
 #include "eval/results.h"
 
 /* What was asked of the evaluation (--require, --per-input, --baseline), and does not hold. */
@@ -15,20 +16,9 @@ struct eval_gates {
 
 void eval_report(const struct eval_results *r, const char *form, const struct eval_gates *gates, struct buffer *out);
 
-/* Figures that several forms show. */
-struct eval_figures {
-	struct rate rate;
-	int64_t all_passed, inputs; /* inputs of which all repetitions passed, of those with results */
-	int64_t errors, missing;
-	int64_t p50;             /* ms; -1: not known */
-	double each, paid;       /* dollars; -1: not known */
-};
-void eval_report_figures(const struct eval_results *r, size_t variant, struct eval_figures *f);
-/* The inputs that pass least often come first: indices, allocated. */
-size_t *eval_report_worst(const struct eval_results *r);
-
 /* The forms that consist of a text for each trial or input (report_forms.c). */
 void eval_report_csv(const struct eval_results *r, struct buffer *out);
+void eval_report_json(const struct eval_results *r, struct buffer *out);
 void eval_report_jsonl(const struct eval_results *r, struct buffer *out);
 void eval_report_junit(const struct eval_results *r, struct buffer *out);
 void eval_report_tap(const struct eval_results *r, struct buffer *out);

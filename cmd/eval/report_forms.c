@@ -1,4 +1,4 @@
-/* Forms of the report for other programs: CSV (RFC 4180), JSON Lines, JUnit's XML, TAP 13, and commands of GitHub's
+/* Forms of the report for other programs: CSV (RFC 4180), JSON, JSON Lines, JUnit's XML, TAP 13, and commands of GitHub's
  * workflows. In JUnit, TAP and GitHub's a test is an input in a variant, which passes if all its repetitions do. */
 #include <stdlib.h>
 #include <string.h>
@@ -107,40 +107,133 @@ forms_number(struct writer *w, const char *key, double value)
 	buffer_free(&text);
 }
 
+/* Writes a repetition of an input in a variant. */
+static void
+forms_write_trial(const struct eval_results *r, size_t input, size_t variant, size_t k, struct writer *w)
+{
+	const struct eval_trial *t = eval_trial_at(r, input, variant, k);
+
+	writer_object(w);
+	writer_member_string(w, "variant", r->settings.variants[variant].name);
+	writer_member_string(w, "id", r->inputs[input].id);
+	writer_member_integer(w, "k", (int64_t)k);
+	writer_member_string(w, "outcome", eval_outcome_words[t->outcome]);
+	if (t->run[0] != '\0')
+		writer_member_string(w, "run", t->run);
+	if (t->ms >= 0)
+		writer_member_integer(w, "ms", t->ms);
+	forms_number(w, "cost_usd", t->cost);
+	forms_number(w, "paid_usd", t->paid);
+	writer_member_string(w, "error", t->error);
+	writer_member_object(w, "checks");
+	for (size_t c = 0; c < r->settings.check_count; c++) {
+		const struct eval_verdict *v = &t->verdicts[c];
+
+		writer_member_object(w, r->settings.checks[c].name);
+		writer_member_string(w, "outcome", eval_outcome_words[v->outcome]);
+		forms_number(w, "score", v->score);
+		writer_member_string(w, "why", v->why);
+		if (v->run[0] != '\0')
+			writer_member_string(w, "run", v->run);
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+	writer_object_end(w);
+}
+
 void
 eval_report_jsonl(const struct eval_results *r, struct buffer *out)
 {
 	for (size_t v = 0; v < r->settings.variant_count; v++)
 		for (size_t i = 0; i < r->count; i++)
 			for (size_t k = 1; k <= (size_t)r->settings.repetitions; k++) {
-				const struct eval_trial *t = eval_trial_at(r, i, v, k);
 				struct writer w;
 
 				writer_begin(&w, out);
-				writer_object(&w);
-				writer_member_string(&w, "variant", r->settings.variants[v].name);
-				writer_member_string(&w, "id", r->inputs[i].id);
-				writer_member_integer(&w, "k", (int64_t)k);
-				writer_member_string(&w, "outcome", eval_outcome_words[t->outcome]);
-				if (t->run[0] != '\0')
-					writer_member_string(&w, "run", t->run);
-				if (t->ms >= 0)
-					writer_member_integer(&w, "ms", t->ms);
-				forms_number(&w, "cost_usd", t->cost);
-				forms_number(&w, "paid_usd", t->paid);
-				writer_member_string(&w, "error", t->error);
-				writer_member_object(&w, "checks");
-				for (size_t c = 0; c < r->settings.check_count; c++) {
-					writer_member_object(&w, r->settings.checks[c].name);
-					writer_member_string(&w, "outcome", eval_outcome_words[t->verdicts[c].outcome]);
-					forms_number(&w, "score", t->verdicts[c].score);
-					writer_member_string(&w, "why", t->verdicts[c].why);
-					writer_object_end(&w);
-				}
-				writer_object_end(&w);
-				writer_object_end(&w);
+				forms_write_trial(r, i, v, k, &w);
 				buffer_byte(out, '\n');
 			}
+}
+
+static void
+forms_write_rate(const struct rate *rate, struct writer *w)
+{
+	writer_member_integer(w, "passed", rate->passed);
+	writer_member_integer(w, "count", rate->count);
+	if (rate->count > 0) {
+		forms_number(w, "low", rate->low);
+		forms_number(w, "high", rate->high);
+	}
+}
+
+/* A variant: how often it and its checks passed, with the 95 % intervals, its figures, and how it compares with the
+ * first one. */
+static void
+forms_write_variant(const struct eval_results *r, size_t variant, struct writer *w)
+{
+	const struct eval_settings *s = &r->settings;
+	struct rate_comparison c;
+	struct eval_figures f;
+
+	eval_figures_read(r, variant, &f);
+	writer_object(w);
+	writer_member_string(w, "variant", s->variants[variant].name);
+	forms_write_rate(&f.rate, w);
+	writer_member_integer(w, "inputs", f.inputs);
+	writer_member_integer(w, "all_passed", f.all_passed);
+	writer_member_integer(w, "errors", f.errors);
+	writer_member_integer(w, "missing", f.missing);
+	if (f.p50 >= 0)
+		writer_member_integer(w, "p50_ms", f.p50);
+	forms_number(w, "each_usd", f.each);
+	forms_number(w, "paid_usd", f.paid);
+	writer_member_object(w, "checks");
+	for (size_t i = 0; i < s->check_count; i++) {
+		struct rate rate;
+
+		eval_variant_rate(r, variant, (int)i, &rate);
+		writer_member_object(w, s->checks[i].name);
+		forms_write_rate(&rate, w);
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+	if (variant > 0) {
+		eval_figures_compare(r, variant, &c);
+		writer_member_object(w, "against");
+		writer_member_string(w, "variant", s->variants[0].name);
+		writer_member_integer(w, "better", (int64_t)c.better);
+		writer_member_integer(w, "worse", (int64_t)c.worse);
+		writer_member_integer(w, "equal", (int64_t)c.equal);
+		forms_number(w, "p", c.p);
+		writer_member_string(w, "says", eval_figures_comparison_word(&c));
+		writer_object_end(w);
+	}
+	writer_object_end(w);
+}
+
+void
+eval_report_json(const struct eval_results *r, struct buffer *out)
+{
+	struct writer w;
+
+	writer_begin(&w, out);
+	writer_object(&w);
+	writer_member_string(&w, "name", r->name);
+	writer_member_string(&w, "run_id", r->run_id);
+	writer_member_integer(&w, "inputs", (int64_t)r->count);
+	writer_member_integer(&w, "repetitions", r->settings.repetitions);
+	writer_member_array(&w, "variants");
+	for (size_t v = 0; v < r->settings.variant_count; v++)
+		forms_write_variant(r, v, &w);
+	writer_array_end(&w);
+	writer_member_array(&w, "trials");
+	for (size_t v = 0; v < r->settings.variant_count; v++)
+		for (size_t i = 0; i < r->count; i++)
+			for (size_t k = 1; k <= (size_t)r->settings.repetitions; k++)
+				forms_write_trial(r, i, v, k, &w);
+	writer_array_end(&w);
+	writer_object_end(&w);
+	buffer_byte(out, '\n');
 }
 
 /* Text in XML 1.0, which has no control characters but TAB and LF, and neither U+FFFE nor U+FFFF. */

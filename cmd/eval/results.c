@@ -118,6 +118,7 @@ results_read_trial(const struct eval_results *r, struct span variant, struct eva
 
 				v->outcome = results_outcome(span_member(verdict.value, "outcome"));
 				v->score = results_number(span_member(verdict.value, "score"));
+				span_copy(span_member(verdict.value, "run"), v->run, sizeof v->run);
 				free(v->why);
 				v->why = span_text(span_member(verdict.value, "why"));
 			}
@@ -164,24 +165,31 @@ results_read_started(struct eval_results *r, const struct event_view *event, con
 	return eval_settings_read(&r->settings, (int)list_count(r->argv), r->argv, err);
 }
 
-/* The cases that the run reads, in their order; nothing if it has kept no input. */
+void
+eval_results_lines(const struct storage *storage, const char *run_id, struct buffer *lines)
+{
+	char *path = storage_input(storage, run_id), *part = memory_format("%s" UNFINISHED, path);
+	struct error ignored = ERROR_INIT;
+
+	if (file_load(access(path, R_OK) == 0 ? path : part, INPUT_LIMIT, lines, &ignored) != 0)
+		buffer_clear(lines);
+	free(part);
+	free(path);
+}
+
 static void
 results_read_inputs(struct eval_results *r, const struct storage *storage)
 {
-	char *path = storage_input(storage, r->run_id), *part = memory_format("%s" UNFINISHED, path);
-	struct error ignored = ERROR_INIT;
 	struct buffer lines = BUFFER_INIT;
 
-	if (file_load(access(path, R_OK) == 0 ? path : part, INPUT_LIMIT, &lines, &ignored) == 0)
-		for (const char *at = buffer_string(&lines), *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
-			struct span item = span_of(at, (size_t)(end - at));
+	eval_results_lines(storage, r->run_id, &lines);
+	for (const char *at = buffer_string(&lines), *end; (end = strchr(at, '\n')) != NULL; at = end + 1) {
+		struct span item = span_of(at, (size_t)(end - at));
 
-			if (span_member(item, "id").at != NULL)
-				results_input(r, item);
-		}
+		if (span_member(item, "id").at != NULL)
+			results_input(r, item);
+	}
 	buffer_free(&lines);
-	free(part);
-	free(path);
 }
 
 static int

@@ -4,7 +4,8 @@
  *
  *	{"id":"in-01","k":1,"cluster":"…","variants":[
  *	  {"variant":"a","run":"UUID","outcome":"pass","ms":510,"cost_usd":0.0041,"paid_usd":0.0041,
- *	   "error":"…","checks":[{"check":"exact","outcome":"fail","score":0.2,"why":"…"}]}]}
+ *	   "error":"…","checks":[{"check":"exact","outcome":"fail","score":0.2,"run":"UUID",
+ *	   "why":"…"}]}]}
  *
  * A case that was made again, in a resume, has the last result.
  */
@@ -15,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/buffer.h"
 #include "base/error.h"
 #include "base/id.h"
 #include "base/map.h"
@@ -36,6 +38,7 @@ extern const char *const eval_outcome_words[]; /* of enum eval_outcome; ends wit
 struct eval_verdict {
 	enum eval_outcome outcome;
 	double score;            /* -1: none */
+	char run[ID_SIZE];       /* of a check that is a child run; "" */
 	char *why;               /* NULL: nothing was said */
 };
 
@@ -70,6 +73,8 @@ struct eval_results {
  * eval_results_free() whatever the result. */
 int eval_results_read(struct eval_results *r, const struct storage *storage, const char *run,
     struct error *err);
+/* Appends the lines of all cases that it reads, in their order; nothing if it has kept no input. */
+void eval_results_lines(const struct storage *storage, const char *run_id, struct buffer *lines);
 void eval_results_free(struct eval_results *r);
 
 const struct eval_trial *eval_trial_at(const struct eval_results *r, size_t input, size_t variant, size_t k);

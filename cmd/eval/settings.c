@@ -11,6 +11,7 @@
 #include "proc/environment.h"
 
 #define INPUT_PREFIX "inputs."
+#define WITH "--with"
 #define REPETITIONS_MOST 1000
 
 enum {
@@ -19,7 +20,7 @@ enum {
 	OPT_MARGIN
 };
 
-static const char *const forms[] = { "table", "md", "csv", "jsonl", "junit", "tap", "github", "html", NULL };
+static const char *const forms[] = { "table", "md", "csv", "json", "jsonl", "junit", "tap", "github", "html", NULL };
 
 static const struct option_spec options[] = {
 	{ OPT_INPUTS, 'i', "inputs", "FILE", "the inputs: lines, or JSON Lines {id, input, expected}; -: stdin",
@@ -27,21 +28,21 @@ static const struct option_spec options[] = {
 	{ OPT_REPETITIONS, 'k', "repeat", "N", "try each input N times (1)",
 	    OPTION_INTO_NUMBER(struct eval_settings, repetitions, 1, REPETITIONS_MOST) },
 	{ OPT_JOBS, 'j', "jobs", "N", "N inputs at a time (4)", OPTION_INTO_NUMBER(struct eval_settings, jobs, 1, 1024) },
-	{ OPT_VARIANT, 0, "variant", "NAME[=WORDS]", "VARIABLE=VALUE, inputs.KEY=VALUE, or another workflow",
+	{ OPT_VARIANT, 0, "variant", "NAME[=WORDS]", "VARIABLE=VALUE, inputs.KEY=VALUE, --with FILE=OTHER, workflow",
 	    OPTION_INTO_LIST(struct eval_settings, variant_texts) },
 	{ OPT_CHECK, 'c', "check", "NAME=COMMAND", "reads {input, result ...}: exit status 0 right, 1 wrong",
 	    OPTION_INTO_LIST(struct eval_settings, check_texts) },
 	{ OPT_REUSE, 0, "reuse", "[=RUN]", "take over what is the same, pay for the rest",
 	    OPTION_INTO_TEXT(struct eval_settings, reuse) },
-	{ OPT_FORM, 'o', "output", "FORM", "table, md, csv, jsonl, junit, tap, github or html",
+	{ OPT_FORM, 'o', "output", "FORM", "table, md, csv, json, jsonl, junit, tap, github or html",
 	    OPTION_INTO_CHOICE(struct eval_settings, form, forms) },
 	{ OPT_REQUIRE, 0, "require", "NAME>=RATE,...", "of a check or a variant: exit 1 below this rate (0 to 1)",
 	    OPTION_INTO_LIST(struct eval_settings, require_texts) },
 	{ OPT_BASELINE, 0, "baseline", "FILE", "exit 1 if it is worse than what FILE says",
 	    OPTION_INTO_TEXT(struct eval_settings, baseline) },
 	{ OPT_UPDATE, 0, "update", NULL, "write the baseline", OPTION_INTO_FLAG(struct eval_settings, update) },
-	{ OPT_REPORT, 0, "report", NULL, "report on an evaluation that has run",
-	    OPTION_INTO_VALUE(struct eval_settings, mode, EVAL_REPORT) },
+	{ OPT_REPORT, 0, "report", NULL, "report on an evaluation that has run; with -c: check it anew",
+	    OPTION_ONLY_SAID },
 	{ OPTION_SECTION, 0, NULL, NULL, "The evaluation" },
 	{ OPT_SCHEMA, 0, "schema", "FILE", "check that the result is valid by this JSON Schema",
 	    OPTION_INTO_TEXT(struct eval_settings, schema) },
@@ -59,20 +60,23 @@ static const struct option_spec options[] = {
 	{ OPTION_END, 0, NULL, NULL, NULL },
 };
 
+/* What an evaluation that has run has already, and what checking it anew takes. */
+#define OF_TRYING \
+	(OPTION_SAID(OPT_INPUTS) | OPTION_SAID(OPT_REPETITIONS) | OPTION_SAID(OPT_VARIANT))
+#define OF_CHECKS (OPTION_SAID(OPT_CHECK) | OPTION_SAID(OPT_SCHEMA) | OPTION_SAID(OPT_MAX_MS))
 #define OF_RUN \
-	(OPTION_SAID(OPT_INPUTS) | OPTION_SAID(OPT_REPETITIONS) | OPTION_SAID(OPT_JOBS) | OPTION_SAID(OPT_VARIANT) | \
-	    OPTION_SAID(OPT_CHECK) | OPTION_SAID(OPT_SCHEMA) | OPTION_SAID(OPT_MAX_MS) | OPTION_SAID(OPT_REUSE) | \
-	    OPTION_SAID(OPT_NAME) | OPTION_SAID(OPT_MAX_COST) | OPTION_SAID(OPT_CHECK_FAILURES))
+	(OPTION_SAID(OPT_JOBS) | OPTION_SAID(OPT_REUSE) | OPTION_SAID(OPT_NAME) | OPTION_SAID(OPT_MAX_COST) | \
+	    OPTION_SAID(OPT_CHECK_FAILURES))
 
 static const struct option_rule rules[] = {
-	{ OPTION_SAID(OPT_REPORT), OF_RUN, 0, NULL },
+	{ OPTION_SAID(OPT_REPORT), OF_TRYING, 0, NULL },
 	{ OPTION_SAID(OPT_UPDATE), 0, OPTION_SAID(OPT_BASELINE), NULL },
 	{ OPTION_SAID(OPT_MARGIN), 0, OPTION_SAID(OPT_BASELINE), NULL },
 };
 
 static const char usage[] =
 	"awf-eval [options] --inputs FILE [--] WORKFLOW [ARG...]\n"
-	"awf-eval --report [options] RUN\n";
+	"awf-eval --report [options] [-c NAME=COMMAND ...] RUN\n";
 
 void
 eval_settings_help(int id)
@@ -113,12 +117,25 @@ eval_words_split(const char *text, const char *place, char ***words, struct erro
 	return quote == 0 ? 0 : error_set(err, ERROR_USAGE, place, "a %c has no other one", quote);
 }
 
+/* FILE=OTHER */
+static int
+eval_with_read(struct eval_variant *v, const char *text, struct error *err)
+{
+	const size_t len = strcspn(text, "=");
+
+	if (len == 0 || text[len] == '\0' || text[len + 1] == '\0')
+		return error_set(err, ERROR_USAGE, "--variant", WITH " takes FILE=OTHER, not '%s'", text);
+	list_add(&v->files, text);
+	return 0;
+}
+
 static int
 eval_variant_read(struct eval_settings *s, const char *text, struct error *err)
 {
 	const size_t len = strcspn(text, "=");
 	struct eval_variant v = { .name = memory_copy(text, len) };
 	char **words = NULL;
+	bool with = false;       /* the word is of --with */
 	int failed = 0;
 
 	if (!name_valid(v.name))
@@ -130,7 +147,12 @@ eval_variant_read(struct eval_settings *s, const char *text, struct error *err)
 	for (char **word = words; failed == 0 && word != NULL && *word != NULL; word++) {
 		const size_t name = strcspn(*word, "="), prefix = strlen(INPUT_PREFIX);
 
-		if (v.workflow != NULL || (*word)[name] != '=')
+		if (v.workflow == NULL && !with && strcmp(*word, WITH) == 0)
+			with = true;
+		else if (v.workflow == NULL && (with || strncmp(*word, WITH "=", sizeof WITH) == 0)) {
+			failed = eval_with_read(&v, with ? *word : *word + sizeof WITH, err);
+			with = false;
+		} else if (v.workflow != NULL || (*word)[name] != '=')
 			list_add(&v.workflow, *word);
 		else if (strncmp(*word, INPUT_PREFIX, prefix) == 0 && environment_name_valid(*word + prefix, name - prefix))
 			list_add(&v.inputs, *word + prefix);
@@ -140,6 +162,8 @@ eval_variant_read(struct eval_settings *s, const char *text, struct error *err)
 			failed = error_set(err, ERROR_USAGE, "--variant",
 			    "'%s' is neither VARIABLE=VALUE nor " INPUT_PREFIX "KEY=VALUE, nor a workflow", *word);
 	}
+	if (failed == 0 && with)
+		failed = error_set(err, ERROR_USAGE, "--variant", WITH " takes FILE=OTHER");
 	list_free(words);
 	s->variants = memory_array(s->variants, s->variant_count + 1, sizeof *s->variants);
 	s->variants[s->variant_count++] = v;
@@ -153,8 +177,8 @@ eval_check_add(struct eval_settings *s, const char *name, const char *command, s
 		if (strcmp(s->checks[i].name, name) == 0)
 			return error_set(err, ERROR_USAGE, "--check", "there are two of the name %s", name);
 	s->checks = memory_array(s->checks, s->check_count + 1, sizeof *s->checks);
-	s->checks[s->check_count++] = (struct eval_check){ memory_text(name),
-		command != NULL ? memory_text(command) : NULL };
+	s->checks[s->check_count++] = (struct eval_check){ memory_text(name), command != NULL ? memory_text(command) : NULL,
+		command != NULL && (strstr(command, "awf-step") != NULL || strstr(command, "awf-run") != NULL) };
 	return 0;
 }
 
@@ -255,12 +279,29 @@ eval_check_step_names(const struct eval_settings *s, struct error *err)
 }
 
 static int
-eval_settings_parse(struct eval_settings *s, struct error *err)
+eval_settings_read_variants(struct eval_settings *s, struct error *err)
 {
 	int failed = 0;
 
 	for (char **text = s->variant_texts; failed == 0 && text != NULL && *text != NULL; text++)
 		failed = eval_variant_read(s, *text, err);
+	if (failed != 0)
+		return -1;
+	if (s->variant_count == 0) {
+		s->variants = memory_zero(1, sizeof *s->variants);
+		s->variants[s->variant_count++].name = eval_workflow_name(*s->workflow != NULL ? *s->workflow : "");
+	}
+	for (size_t i = 0; i < s->variant_count; i++)
+		if (*s->workflow == NULL && s->variants[i].workflow == NULL)
+			return error_set(err, ERROR_USAGE, NULL, "takes the workflow to be evaluated");
+	return eval_check_step_names(s, err);
+}
+
+static int
+eval_settings_parse(struct eval_settings *s, struct error *err)
+{
+	int failed = 0;
+
 	for (char **text = s->check_texts; failed == 0 && text != NULL && *text != NULL; text++)
 		failed = eval_check_read(s, *text, err);
 	for (char **text = s->require_texts; failed == 0 && text != NULL && *text != NULL; text++)
@@ -273,16 +314,9 @@ eval_settings_parse(struct eval_settings *s, struct error *err)
 		failed = eval_rate_read(s->per_input_text, "--per-input", &s->per_input, err);
 	if (failed == 0 && s->margin_text != NULL)
 		failed = eval_rate_read(s->margin_text, "--margin", &s->margin, err);
-	if (failed != 0 || s->mode == EVAL_REPORT)
+	if (failed != 0 || s->mode == EVAL_REPORT || (s->mode == EVAL_NEW && s->recorded))
 		return failed;
-	if (s->variant_count == 0) {
-		s->variants = memory_zero(1, sizeof *s->variants);
-		s->variants[s->variant_count++].name = eval_workflow_name(*s->workflow != NULL ? *s->workflow : "");
-	}
-	for (size_t i = 0; i < s->variant_count; i++)
-		if (*s->workflow == NULL && s->variants[i].workflow == NULL)
-			return error_set(err, ERROR_USAGE, NULL, "takes the workflow to be evaluated");
-	return eval_check_step_names(s, err);
+	return eval_settings_read_variants(s, err);
 }
 
 int
@@ -290,6 +324,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv, struct error 
 {
 	static char *const none[] = { NULL };
 	struct options o;
+	bool reports;
 	int id;
 
 	*s = (struct eval_settings){ .repetitions = 1, .jobs = 4, .per_input = -1, .margin = 0.02, .workflow = none,
@@ -301,7 +336,7 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv, struct error 
 	}
 	options_begin(&o, options, argc, argv);
 	options_bind(&o, s);
-	while ((id = options_next(&o, err)) == OPTION_WORD && s->mode == EVAL_REPORT && s->run == NULL)
+	while ((id = options_next(&o, err)) == OPTION_WORD && s->mode == EVAL_NEW && (o.said & OPTION_SAID(OPT_REPORT)) && s->run == NULL)
 		s->run = o.value;
 	if (OPTION_ASKS(id))
 		return id;
@@ -311,10 +346,18 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv, struct error 
 		return -1;
 	if ((o.said & OPTION_SAID(OPT_REUSE)) && s->reuse == NULL)
 		s->reuse = "";
-	if (options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
+	/* What is started inside has all of it. */
+	if (s->mode == EVAL_NEW && options_check(&o, rules, sizeof rules / sizeof *rules, err) != 0)
 		return -1;
 	s->workflow = argv + o.next;
-	if (s->mode == EVAL_REPORT) {
+	reports = (o.said & OPTION_SAID(OPT_REPORT)) != 0;
+	s->recorded = reports && (s->mode != EVAL_NEW || (o.said & OF_CHECKS));
+	if (reports && s->mode == EVAL_NEW) {
+		if (!s->recorded)
+			s->mode = EVAL_REPORT;
+		if (!s->recorded && (o.said & OF_RUN))
+			return error_set(err, ERROR_USAGE, "--report",
+			    "takes -j, --reuse, --name, --max-cost and --check-failures with a check alone: -c, --schema or --max-ms");
 		if (s->run == NULL)
 			s->run = argv[o.next++];
 		if (s->run == NULL || o.next < argc)
@@ -323,6 +366,15 @@ eval_settings_read(struct eval_settings *s, int argc, char **argv, struct error 
 		return error_set(err, ERROR_USAGE, NULL, "takes --inputs FILE");
 	}
 	return eval_settings_parse(s, err);
+}
+
+int
+eval_settings_adopt(struct eval_settings *s, const struct eval_settings *of, struct error *err)
+{
+	s->variant_texts = list_copy(of->variant_texts);
+	s->repetitions = of->repetitions;
+	s->workflow = of->workflow;
+	return eval_settings_read_variants(s, err);
 }
 
 char **
@@ -348,6 +400,8 @@ eval_settings_words(const struct eval_settings *s, const char *mode)
 		list_take(&words, *s->reuse != '\0' ? memory_format("--reuse=%s", s->reuse) : memory_text("--reuse"));
 	if (s->check_failures)
 		list_add(&words, "--check-failures");
+	if (s->recorded)
+		list_add(&words, "--report");
 	list_add(&words, "--");
 	for (char *const *word = s->workflow; *word != NULL; word++)
 		list_add(&words, *word);
@@ -361,6 +415,7 @@ eval_settings_free(struct eval_settings *s)
 		free(s->variants[i].name);
 		list_free(s->variants[i].variables);
 		list_free(s->variants[i].inputs);
+		list_free(s->variants[i].files);
 		list_free(s->variants[i].workflow);
 	}
 	for (size_t i = 0; i < s->check_count; i++) {

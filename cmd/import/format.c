@@ -342,9 +342,9 @@ format_read(const struct format_program *format, struct format_log *log, struct 
 {
 	int failed = 0;
 
-	if (format->archive != NULL && format_is_archive(log->file))
-		return error_set(err, ERROR_INVALID_INPUT, log->file, "is %s", format->archive);
-	if (format->read != NULL)
+	if (format->read_archive != NULL && format_is_archive(log->file))
+		failed = format->read_archive(log, err);
+	else if (format->read != NULL)
 		failed = format->read(log, err);
 	else if (!format->document || !format_read_document(format, log))
 		failed = format_read_lines(log, format->take, err);

@@ -88,8 +88,8 @@ struct format_program {
 	bool document;
 	/* Called at the end, if it is not NULL: says what is said then. */
 	void (*finish)(struct format_log *log);
-	/* What a log is that is a zip archive, and what to do; NULL: it is read like any. */
-	const char *archive;
+	/* Reads a log that is a zip archive; NULL: it is read like any. */
+	int (*read_archive)(struct format_log *log, struct error *err);
 };
 /* Calls take with each line of the file that is a JSON object. */
 int format_read_lines(struct format_log *log, void (*take)(struct format_log *log, struct span line),

@@ -1,18 +1,24 @@
 /*
  * awf-import-inspect FILE: what a log of Inspect says, in JSON: a run for each sample and epoch. Its answers and
  * calls of tools are those of its events; older logs have only messages, which do not tell times, and the tokens
- * of the sample as a whole.
+ * of the sample as a whole. An archive (.eval) has the samples one by one.
  */
 #define _GNU_SOURCE /* memmem() */
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/text.h"
+#include "import/archive.h"
 #include "import/format.h"
 #include "import/messages.h"
 #include "import/trace.h"
+#include "proc/descendants.h"
 
+#define SAMPLES "samples/"
 #define ATTACHMENT "\"attachment://"
 
 static struct trace inspect_trace;
@@ -358,6 +364,87 @@ inspect_take_log(struct format_log *log, struct span told)
 		inspect_take_sample(log, told, sample.value);
 }
 
+/* ---- archives ---- */
+
+/* Appends a member, which must be a JSON object. -1: *err, with *unknown if it is packed as is not read here. */
+static int
+inspect_read_member(const struct archive *a, const struct archive_member *m, struct buffer *text, bool *unknown,
+    struct error *err)
+{
+	const size_t before = text->len, left = before < SCAN_LINE_LIMIT ? SCAN_LINE_LIMIT - before : 0;
+	struct span value;
+	size_t bad;
+
+	if (archive_read(a, m, left, text, unknown, err) != 0)
+		return -1;
+	if (scan_within(text->data + before, text->len - before, SCAN_LINE_DEPTH, &bad) == NULL) {
+		value = span_trim(span_of(text->data + before, text->len - before));
+		if (span_type(value) == 'o') {
+			text->len = (size_t)(value.at + value.len - text->data);
+			return 0;
+		}
+	}
+	return error_set(err, ERROR_INVALID_INPUT, NULL, "has in it %.200s, which is no JSON object", m->name);
+}
+
+/* Makes of an archive the log that it would be as JSON: what stands at its head, with the samples. */
+static int
+inspect_read_members(const struct archive *a, struct buffer *text, bool *unknown, struct error *err)
+{
+	/* That of an evaluation that has ended, one that has not, and one of the first archives. */
+	static const char *const heads[] = { "header.json", "_journal/start.json", "start.json" };
+	const struct archive_member *head = NULL;
+	size_t samples = 0;
+
+	for (size_t i = 0; i < sizeof heads / sizeof *heads && head == NULL; i++)
+		head = archive_find(a, heads[i]);
+	if (head == NULL)
+		return error_set(err, ERROR_INVALID_INPUT, NULL, "is a zip archive of something else");
+	if (inspect_read_member(a, head, text, unknown, err) != 0)
+		return -1;
+	text->len--;
+	if (text->data[text->len - 1] != '{')
+		buffer_byte(text, ',');
+	buffer_text(text, "\"samples\":[");
+	for (size_t i = 0; i < a->count; i++) {
+		const char *name = a->members[i].name;
+
+		if (strncmp(name, SAMPLES, strlen(SAMPLES)) != 0 || !text_ends(name, ".json"))
+			continue;
+		if (samples++ > 0)
+			buffer_byte(text, ',');
+		if (inspect_read_member(a, &a->members[i], text, unknown, err) != 0)
+			return -1;
+	}
+	buffer_text(text, "]}");
+	return 0;
+}
+
+static int
+inspect_read_archive(struct format_log *log, struct error *err)
+{
+	struct buffer text = BUFFER_INIT;
+	struct archive a;
+	bool unknown = false;
+	int failed;
+
+	signal(SIGPIPE, SIG_IGN);
+	descendants_adopt();
+	failed = archive_open(&a, log->file, err);
+	if (failed == 0)
+		failed = inspect_read_members(&a, &text, &unknown, err);
+	archive_close(&a);
+	if (failed != 0 && unknown)
+		error_set(err, ERROR_INVALID_INPUT, log->file, "is a zip archive that is packed as is not read here (zstd?): "
+		    "make JSON of it with 'inspect log convert --to json --output-dir DIR FILE'");
+	else if (failed != 0 && err->place[0] == '\0')
+		snprintf(err->place, sizeof err->place, "%s", log->file);
+	if (failed == 0)
+		inspect_take_log(log, span_of(text.data, text.len));
+	buffer_free(&text);
+	return failed;
+}
+
 static void
 inspect_finish(struct format_log *log)
 {
@@ -369,8 +456,7 @@ int
 main(int argc, char **argv)
 {
 	static const struct format_program format = { .program = "awf-import-inspect", .take = inspect_take_log,
-		.document = true, .finish = inspect_finish,
-		.archive = "a zip archive: make JSON of it with 'inspect log convert --to json --output-dir DIR FILE'" };
+		.document = true, .finish = inspect_finish, .read_archive = inspect_read_archive };
 
 	return format_main(&format, argc, argv);
 }

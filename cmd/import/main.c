@@ -183,7 +183,7 @@ import_is_log(const struct import *im, const char *path)
 	for (size_t i = 0; i < KNOWN_FORMATS; i++)
 		if (strcmp(known_formats[i].name, im->from) == 0)
 			return format_has_name(&known_formats[i], path_base(path));
-	return text_ends(path, ".jsonl") || text_ends(path, ".json");
+	return text_ends(path, ".jsonl") || text_ends(path, ".json") || (text_ends(path, ".eval") && strcmp(im->from, "inspect") == 0);
 }
 
 static void

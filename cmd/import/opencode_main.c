@@ -324,6 +324,23 @@ tree_add_message(void *context, const char *path)
 	buffer_free(&json);
 }
 
+/* Counts what a session without messages has in the table of OpenCode 2, which databases of OpenCode 1 may have, too. */
+static int
+database_leave_out_later(struct format_log *log, const struct store *store, const char *session, struct error *err)
+{
+	sqlite3_stmt *statement;
+	int got = store_has_table(store, log, "session_message", err);
+
+	if (got != 1)
+		return got;
+	statement = store_select(store, log, "SELECT 1 FROM session_message WHERE session_id = ?1", session, err);
+	got = statement != NULL ? 1 : -1;
+	while (got == 1 && (got = store_next(store, log, statement, err)) == 1)
+		format_leave_out(log, span_of("\"messages of OpenCode 2\"", 24));
+	sqlite3_finalize(statement);
+	return got;
+}
+
 /* 1: it is there; 0; -1 with *err. */
 static int
 database_load(struct format_log *log, const struct store *store, struct session *s, struct error *err)
@@ -351,6 +368,8 @@ database_load(struct format_log *log, const struct store *store, struct session 
 		buffer_free(&json);
 	}
 	sqlite3_finalize(statement);
+	if (got == 0 && s->count == 0)
+		got = database_leave_out_later(log, store, s->id, err);
 	return got == 0 ? 1 : -1;
 }
 

@@ -256,6 +256,9 @@ load_lines(struct recording *r, const char *path, struct error *err)
 	struct event_head head;
 	size_t len;
 
+	if (fd == -1 && errno == ELOOP)
+		return error_set(err, ERROR_INVALID, path, "a symbolic link, which is not followed: name the file that it "
+		    "leads to");
 	if (fd == -1)
 		return error_set(err, ERROR_INVALID, path, "unable to open: %s", strerror(errno));
 	if (fstat(fd, &status) == -1 || !S_ISREG(status.st_mode)) {

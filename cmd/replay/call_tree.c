@@ -424,6 +424,13 @@ call_tree_add_event(struct reading *r, const struct placed *p)
 		e->status = VIEW_DONE;
 		e->attempt = turn;
 		e->label = keep_shared(r->tree, excerpt_value(r, span_member(payload, KEY_AGENT)));
+		/* The call's own entry names the agent's model. */
+		if (p->call->step->fallback_provider != NULL) {
+			buffer_clear(&r->scratch);
+			buffer_format(&r->scratch, "%s/%s", p->call->step->fallback_provider,
+			    p->call->step->fallback_model);
+			e->model = keep_shared(r->tree, r->scratch.data);
+		}
 		call_tree_read_usage(e, span_member(payload, KEY_USAGE));
 		call_tree_index_entry(r, p, e);
 		keep_end(r, e, p->place);

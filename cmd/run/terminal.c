@@ -464,7 +464,7 @@ on_finish(void *context)
 	flush_all(t);
 	erase_view(t);
 	follow_read(&t->follow, &none);
-	live_view_told(&t->feed.view, clock_wall() + LIVE_VIEW_SETTLED_US, &t->told);
+	live_view_told(&t->feed.view, LIVE_VIEW_OVER, &t->told);
 	if (t->told.len > 0 && t->taken && !t->output.alternate && !t->output.region) {
 		begin_line(t);
 		if (!t->output.cursor.at_start)

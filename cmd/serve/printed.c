@@ -106,7 +106,7 @@ printed_words(const struct printed *p)
 			list_add(&argv, "--no-children");
 	} else {
 		list_add(&argv, "--report");
-		list_add(&argv, "--output=jsonl");
+		list_add(&argv, "--output=json");
 	}
 	for (int i = 0; i < (p->compares ? 2 : 1); i++)
 		list_take(&argv, storage_transcript(&p->server->storage, p->run_ids[i]));
@@ -231,7 +231,7 @@ printed_answer(struct request *r, struct printed *p)
 		const int fd = p->file.fd;
 
 		p->file.fd = -1;
-		request_file(r, "application/x-ndjson", fd, 0, status.st_size, NULL);
+		request_file(r, p->compares ? "application/x-ndjson" : "application/json", fd, 0, status.st_size, NULL);
 	}
 }
 

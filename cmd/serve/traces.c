@@ -7,8 +7,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -19,11 +21,13 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "ingest/gunzip.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "io/path.h"
 #include "json/scan.h"
 #include "json/writer.h"
+#include "proc/descendants.h"
 #include "proc/environment.h"
 #include "proc/libexec.h"
 #include "proc/process.h"
@@ -49,14 +53,16 @@
 static const struct refusal bad_type = { 415, "invalid_input",
 	"the body is neither " PROTOBUF " nor " JSON " (Content-Type)" };
 static const struct refusal encoded = { 415, "invalid_input",
-	"the body is compressed (Content-Encoding): set OTEL_EXPORTER_OTLP_COMPRESSION=none" };
+	"the body is compressed otherwise than by gzip (Content-Encoding): set OTEL_EXPORTER_OTLP_COMPRESSION=gzip" };
 static const struct refusal bad_body = { 400, "invalid_input", "the body is no request of OTLP" };
+static const struct refusal body_too_large = { 413, "too_large", "the body has more than 64 MiB when it is decompressed" };
 static const struct refusal too_large = { 413, "too_large", "a trace has more than 256 MiB" };
 static const struct refusal some_names = { 403, "forbidden",
 	"the token is for runs of some names, and a trace has any" };
 static const struct refusal database = { 403, "forbidden", "a server of a database takes no traces" };
 
-enum traces_result { TRACES_FAILED, TRACES_TAKEN, TRACES_CONFLICT, TRACES_INVALID, TRACES_TOO_LARGE };
+enum traces_result { TRACES_FAILED, TRACES_TAKEN, TRACES_CONFLICT, TRACES_INVALID, TRACES_TOO_LARGE,
+	TRACES_BODY_TOO_LARGE };
 
 struct traces_outcome {
 	enum traces_result result;
@@ -66,7 +72,7 @@ struct traces_outcome {
 /* A request. */
 struct traces {
 	struct request *request;
-	bool protobuf;
+	bool protobuf, compressed;
 	char *sender;
 	char *directory;             /* of the sender's files */
 	struct work *work;
@@ -417,11 +423,23 @@ traces_handle_in_worker(void *context, void *answer)
 	const struct traces *t = context;
 	struct traces_outcome *o = answer;
 	const struct buffer *body = &t->request->connection->body;
-	struct buffer json = BUFFER_INIT;
+	struct buffer json = BUFFER_INIT, plain = BUFFER_INIT;
 	struct span request;
 	size_t bad;
 
 	o->result = TRACES_INVALID;
+	if (t->compressed) {
+		enum gunzipped read;
+
+		signal(SIGPIPE, SIG_IGN);
+		descendants_adopt();
+		read = gunzip(buffer_string(body), body->len, TRACES_BODY, &plain, &o->err);
+		if (read != GUNZIP_DONE) {
+			o->result = read == GUNZIP_FAILED ? TRACES_FAILED : read == GUNZIP_DAMAGED ? TRACES_INVALID : TRACES_BODY_TOO_LARGE;
+			return;
+		}
+		body = &plain;
+	}
 	if (t->protobuf && !otlp_write_json(buffer_string(body), body->len, &json))
 		return;
 	request = t->protobuf ? span_of(buffer_string(&json), json.len) : span_of(buffer_string(body), body->len);
@@ -490,13 +508,26 @@ traces_answer(struct request *r, const struct traces *t)
 	request_bytes(r, 200, t->protobuf ? PROTOBUF : JSON, &body, NULL);
 }
 
+/* Whether the header says gzip, or, if not, something else than nothing (*other). */
+static bool
+traces_is_compressed(const struct request *r, bool *other)
+{
+	const struct span encoding = span_trim(request_header(r, "Content-Encoding"));
+	const bool is = (encoding.len == 4 && strncasecmp(encoding.at, "gzip", 4) == 0) ||
+	    (encoding.len == 6 && strncasecmp(encoding.at, "x-gzip", 6) == 0);
+
+	*other = !is && encoding.at != NULL && !(encoding.len == 8 && strncasecmp(encoding.at, "identity", 8) == 0);
+	return is;
+}
+
 /* Why a request is refused before its body is looked at; NULL: it is not. */
 static const struct refusal *
 traces_check(const struct request *r)
 {
-	const struct span encoding = request_header(r, "Content-Encoding");
+	bool other;
 
-	if (encoding.at != NULL && !(encoding.len == 8 && memcmp(encoding.at, "identity", 8) == 0))
+	traces_is_compressed(r, &other);
+	if (other)
 		return &encoded;
 	if (!request_has_type(r, PROTOBUF) && !request_has_type(r, JSON))
 		return &bad_type;
@@ -509,6 +540,7 @@ void
 answer_traces(struct request *r)
 {
 	struct traces *t = r->state;
+	bool other;
 	char digest[DIGEST_SIZE];
 	struct error err;
 
@@ -519,6 +551,8 @@ answer_traces(struct request *r)
 		} else if (t->outcome.result == TRACES_FAILED) {
 			log_warn(&t->outcome.err);
 			request_fail(r, &t->outcome.err);
+		} else if (t->outcome.result == TRACES_BODY_TOO_LARGE) {
+			request_refuse(r, &body_too_large);
 		} else if (t->outcome.result == TRACES_INVALID || t->outcome.result == TRACES_TOO_LARGE) {
 			request_refuse(r, t->outcome.result == TRACES_INVALID ? &bad_body : &too_large);
 		} else {
@@ -533,6 +567,7 @@ answer_traces(struct request *r)
 	t = memory_zero(1, sizeof *t);
 	t->request = r;
 	t->protobuf = request_has_type(r, PROTOBUF);
+	t->compressed = traces_is_compressed(r, &other);
 	t->sender = upload_sender(r->token);
 	digest_sha256(t->sender, strlen(t->sender), digest);
 	t->directory = memory_format("%s/traces/%.*s", r->server->outgoing.root, SENDER_DIGITS, digest);

@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "io/beneath.h"
 #include "io/file.h"
 #include "io/installation.h"
@@ -47,11 +48,19 @@ type_of(const char *name)
 	return NULL;
 }
 
+static void
+www_set_tag(struct www_file *file)
+{
+	char digest[DIGEST_SIZE];
+
+	snprintf(file->tag, sizeof file->tag, "\"%.32s\"",
+	    digest_sha256(buffer_string(&file->bytes), file->bytes.len, digest));
+}
+
 /* Reads a file of a directory; false if it cannot be served. */
 static bool
 www_read_file(struct www_file *file, int directory, const char *name)
 {
-	char digest[DIGEST_SIZE];
 	bool read = false;
 	int fd;
 
@@ -60,8 +69,7 @@ www_read_file(struct www_file *file, int directory, const char *name)
 		return false;
 	if (file_read(fd, &file->bytes, FILE_MOST) == 0) {
 		file->name = memory_text(name);
-		snprintf(file->tag, sizeof file->tag, "\"%.32s\"",
-		    digest_sha256(buffer_string(&file->bytes), file->bytes.len, digest));
+		www_set_tag(file);
 		read = true;
 	} else {
 		buffer_free(&file->bytes);
@@ -81,6 +89,24 @@ add_file(struct www *w, int directory, const char *name)
 	w->files[w->count++] = file;
 }
 
+/* Puts in the version of AWF, for which the description in the source tree has a place; make install has done
+ * that already. */
+static void
+www_put_version(struct www_file *description)
+{
+	static const char place[] = "@AWF_VERSION@";
+	struct buffer text = BUFFER_INIT;
+	const char *all = buffer_string(&description->bytes), *at = strstr(all, place);
+
+	if (at == NULL)
+		return;
+	buffer_append(&text, all, (size_t)(at - all));
+	buffer_format(&text, "%s%s", AWF_VERSION, at + strlen(place));
+	buffer_free(&description->bytes);
+	description->bytes = text;
+	www_set_tag(description);
+}
+
 void
 www_open(struct www *w)
 {
@@ -90,8 +116,8 @@ www_open(struct www *w)
 	const struct dirent *entry;
 
 	*w = (struct www){ .files = NULL };
-	if (share != -1)
-		www_read_file(&w->description, share, "openapi.json");
+	if (share != -1 && www_read_file(&w->description, share, "openapi.json"))
+		www_put_version(&w->description);
 	file_close(&share);
 	while (directory != NULL && (entry = readdir(directory)) != NULL)
 		if (entry->d_name[0] != '.')

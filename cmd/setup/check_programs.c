@@ -195,7 +195,8 @@ check_programs(struct findings *f)
 			list_add(&parts, optional[i].name);
 		else
 			findings_add(f, FINDING_PROGRAMS, FINDING_NOTE, optional[i].name,
-			    "was left out when AWF was built, for want of %s", optional[i].library);
+			    "is not here: it is in the package awf-sql, and is left out where AWF is built without %s",
+			    optional[i].library);
 		free(path);
 	}
 	good = check_set(f, parts, list, "in none of", &home);

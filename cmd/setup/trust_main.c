@@ -195,7 +195,8 @@ project_show_and_ask(bool yes)
 	list_free(noted);
 	trust_items_free(&recorded);
 	if (failed == 0 && items.count == 0)
-		puts("no definition here runs anything outside of a sandbox");
+		puts("no definition in agents, tools or .mcp.json here, or in the places of other programs, runs anything\n"
+		    "outside of a sandbox; of a file elsewhere a step says the --trust that allows it");
 	trust_items_free(&items);
 	if (failed == 0 && !refused)
 		project_gather(&items, true);

@@ -488,6 +488,7 @@ run_serially(struct stream *s, struct error *err)
 	while ((got = stream_next_item(s, &item, &index, &wrong)) == 1) {
 		if (stream_must_stop(s, &result))
 			break;
+		stream_tell_total(s);
 		done = stream_call_item(s, &item, index, &result, err);
 		failed = s->step->options.fail_fast && step_result_failed(&result);
 		if (done == -1 || failed || stream_must_stop(s, &result))
@@ -716,6 +717,7 @@ run_parallel(struct stream *s, struct error *err)
 		reading = !stop && got != -1 && (beyond || !taken_all(s));
 		if (done == -1 || (!reading && workers_pending(&w) == 0))
 			break;
+		stream_tell_total(s);
 		woken = workers_wait(&w,
 		    reading && !beyond && !s->ahead.ended && workers_ready(&w) ? s->reader->fd : -1, err);
 		if (woken == 1 && state_reader_fill(s->reader, &wrong) == -1)
@@ -744,6 +746,8 @@ run_parallel(struct stream *s, struct error *err)
 int
 stream_run(struct stream *s, struct error *err)
 {
+	int done;
+
 	s->producers.roster = s->roster;
 	s->producers.enclosing = s->step->place.enclosing;
 	s->producers.run = s->step->place.run;
@@ -751,8 +755,11 @@ stream_run(struct stream *s, struct error *err)
 		return run_without_input(s, err);
 	if (s->joined)
 		return stream_run_joined(s, err);
+	live_begin(&s->live, step_replays(s->step) ? NULL : live_place(s->step->place.run));
 	/* Calls that wait do not hold up those of the next items. */
-	return s->jobs > 1 || step_may_attend(s->step) ? run_parallel(s, err) : run_serially(s, err);
+	done = s->jobs > 1 || step_may_attend(s->step) ? run_parallel(s, err) : run_serially(s, err);
+	live_end(&s->live);
+	return done;
 }
 
 /* ---- dry run ---- */

@@ -15,6 +15,7 @@
 #include "step_call/step.h"
 #include "storage/roster.h"
 #include "storage/state.h"
+#include "view/live.h"
 
 /* Items that have been read but not processed: a further attempt reads ahead until it knows which
  * recorded call belongs to the first of them. */
@@ -64,6 +65,8 @@ struct stream {
 	struct ahead ahead;
 	int64_t index;         /* of the next item */
 	bool *failed;          /* --fail-fast with -j: set when a call has failed; NULL */
+	struct live_writer live; /* tells how many items there are, */
+	bool total_told;       /* as far as that is known */
 };
 
 /* 0: the input has been processed, see status and closed; -1: a system error. */
@@ -77,6 +80,9 @@ void stream_free(struct stream *s);
 /* stream_join.c, for stream.c: one call for all items (-s). */
 int stream_run_joined(struct stream *s, struct error *err);
 int stream_describe_joined(struct stream *s, struct buffer *out, struct error *err);
+
+/* stream_total.c, for stream.c: tells the live view how many items there are, once this is known. */
+void stream_tell_total(struct stream *s);
 
 /* For stream_join.c: processing an item, its lines, and the end of the input. */
 

@@ -177,7 +177,7 @@ has_option(const struct tail *t, int id)
 }
 
 static struct tail tail = { .color = "auto", .buffer = BUFFER_DEFAULT };
-static volatile sig_atomic_t end_signal, resized;
+static volatile sig_atomic_t end_signal, resized, stopping, continued;
 
 static void
 on_end(int number)
@@ -190,6 +190,20 @@ on_resize(int number)
 {
 	(void)number;
 	resized = 1;
+}
+
+static void
+on_stop(int number)
+{
+	(void)number;
+	stopping = 1;
+}
+
+static void
+on_continue(int number)
+{
+	(void)number;
+	continued = 1;
 }
 
 /* Prints an error or a warning; returns the exit status. */
@@ -497,6 +511,20 @@ add_subject(struct tail *t, struct error *err)
 	return t->subject ? start_reading(t, t->subject, err) : -1;
 }
 
+/* Ctrl-Z: erases the view, and stops as if nothing had been drawn. */
+static void
+stop_here(struct tail *t)
+{
+	struct sigaction usual = { .sa_handler = SIG_DFL }, before;
+
+	stopping = 0;
+	printer_hide(&t->printer);
+	sigaction(SIGTSTP, &usual, &before);
+	raise(SIGTSTP);
+	sigaction(SIGTSTP, &before, NULL);
+	continued = 1;
+}
+
 /* Waits until transcripts may have grown, or stdout can be written to. If nobody reads stdout any
  * more, this process dies of SIGPIPE, as if it had written. */
 static void
@@ -514,6 +542,13 @@ wait_for_change(struct tail *t)
 	watch_drain(w);
 	if (fds[1].revents & (POLLERR | POLLNVAL))
 		raise(SIGPIPE);
+	if (stopping)
+		stop_here(t);
+	if (continued) { /* others have used the terminal meanwhile */
+		continued = 0;
+		screen_forget(&t->printer.screen);
+		resized = 1;
+	}
 	if (resized) {
 		resized = 0;
 		printer_resize(&t->printer);
@@ -1016,6 +1051,13 @@ set_up_signals(const struct tail *t)
 		sigaction(ends[i], &action, NULL);
 	action = (struct sigaction){ .sa_handler = on_resize };
 	sigaction(SIGWINCH, &action, NULL);
+	action.sa_handler = on_continue;
+	sigaction(SIGCONT, &action, NULL);
+	/* Who started this program may ignore SIGTSTP: where there is no job control. */
+	if (!has_option(t, WITH_STDIN) && sigaction(SIGTSTP, NULL, &action) == 0 && action.sa_handler == SIG_DFL) {
+		action = (struct sigaction){ .sa_handler = on_stop };
+		sigaction(SIGTSTP, &action, NULL);
+	}
 }
 
 /* Chooses between the live view, the status line, and neither. */

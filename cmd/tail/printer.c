@@ -32,13 +32,19 @@ put_extra(struct printer *p)
 }
 
 void
+printer_hide(struct printer *p)
+{
+	if (!p->screen.drawn)
+		return;
+	screen_erase(&p->screen, &p->text);
+	put_extra(p);
+	outlet_flush(&p->outlet, NULL); /* if this fails, the next write reports it */
+}
+
+void
 printer_warn(struct printer *p, const struct error *warning)
 {
-	if (p->screen.drawn) {
-		screen_erase(&p->screen, &p->text);
-		put_extra(p);
-		outlet_flush(&p->outlet, NULL); /* if this fails, the next write reports it */
-	}
+	printer_hide(p);
 	p->warn(warning);
 }
 
@@ -118,6 +124,15 @@ printer_line(struct printer *p, const struct origin *origin, const struct event_
 	return 0;
 }
 
+/* Whether the terminal belongs to another job of its shell, whose lines would be drawn over. */
+static bool
+is_in_background(int fd)
+{
+	const pid_t foreground = tcgetpgrp(fd);
+
+	return foreground != -1 && foreground != getpgrp();
+}
+
 /* Draws the live view: permanent lines about what has ended, and below them what is in progress. */
 static void
 draw_live(struct printer *p)
@@ -130,7 +145,10 @@ draw_live(struct printer *p)
 		return;
 	buffer_clear(&p->whole);
 	count = live_feed_draw(p->live, clock_wall(), &told, &p->whole);
-	if (count == 0 && p->idle != NULL) {
+	if (is_in_background(p->outlet.fd)) {
+		buffer_clear(&p->whole);
+		count = 0;
+	} else if (count == 0 && p->idle != NULL) {
 		buffer_format(&p->whole, "%s\n", p->idle);
 		count = 1;
 	}

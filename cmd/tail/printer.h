@@ -66,6 +66,8 @@ void printer_warn(struct printer *p, const struct error *warning);
 int printer_patience(const struct printer *p, int milliseconds);
 /* Call when the terminal has another width. */
 void printer_resize(struct printer *p);
+/* Erases the status line or the view, which printer_pause() draws again. */
+void printer_hide(struct printer *p);
 /* Erases the status line, and writes all pending output. */
 int printer_finish(struct printer *p, struct error *err);
 void printer_free(struct printer *p);

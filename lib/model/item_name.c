@@ -147,18 +147,25 @@ item_names_concern(enum event_type type)
 }
 
 void
+item_names_start(const struct item_names *names, const struct event_view *event, struct buffer *out)
+{
+	const struct span input = span_member(event->payload, KEY_INPUT);
+
+	if (input.at != NULL)
+		item_name(input, out);
+	else
+		buffer_text(out, item_names_recall(names, event->parent_event_id));
+}
+
+void
 item_names_note(struct item_names *names, const struct event_view *event)
 {
 	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
 	struct item_names_kept *recent = &names->recent;
-	struct span key = SPAN_NONE, input;
+	struct span key = SPAN_NONE;
 
 	if (event->type == EVENT_STEP_STARTED && event->iteration > 0) {
-		input = span_member(event->payload, KEY_INPUT);
-		if (input.at != NULL)
-			item_name(input, &name);
-		else
-			buffer_text(&name, item_names_recall(names, event->parent_event_id));
+		item_names_start(names, event, &name);
 		key = call_key(event, &text);
 	} else if (event_type_ends_call(event->type)) {
 		item_name_result(event, &name);

@@ -40,6 +40,9 @@ struct item_names {
 bool item_names_concern(enum event_type type);
 /* Remembers the item in a step.started, or the result in the end of a call. */
 void item_names_note(struct item_names *names, const struct event_view *event);
+/* Appends the name of the item of a call that begins with this event; nothing if it is not known. That of the first
+ * item of a stream, too. */
+void item_names_start(const struct item_names *names, const struct event_view *event, struct buffer *out);
 /* The name of the item of the call that an event belongs to; "" if it is not known. Valid until the
  * next item_names_note(). */
 const char *item_names_find(struct item_names *names, const struct event_view *event);

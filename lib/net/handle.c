@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/patience.h"
 #include "base/text.h"
@@ -43,13 +44,38 @@ handle_authorities(void)
 	return found ? directory : NULL;
 }
 
-void
-handle_prepare(CURL *easy, const char *url, const char *authorities)
+/* The bundle of authorities: that of the user, else, if it is not where libcurl was built to look for it, the
+ * first that there is where systems keep theirs. NULL: that of libcurl. */
+static const char *
+handle_bundle(void)
 {
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Alpine, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt", /* Fedora */
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+		"/etc/ssl/ca-bundle.pem", /* openSUSE */
+		"/etc/ssl/cert.pem", /* Alpine without ca-certificates */
+	};
+	const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
 	const char *bundle = environment_text("CURL_CA_BUNDLE");
 
 	if (bundle == NULL)
 		bundle = environment_text("SSL_CERT_FILE");
+#if LIBCURL_VERSION_NUM >= 0x074600
+	if (bundle == NULL && info->age >= CURLVERSION_SEVENTH && info->cainfo != NULL && access(info->cainfo, R_OK) == 0)
+		return NULL;
+#endif
+	for (size_t i = 0; bundle == NULL && i < sizeof places / sizeof *places; i++)
+		if (access(places[i], R_OK) == 0)
+			bundle = places[i];
+	return bundle;
+}
+
+void
+handle_prepare(CURL *easy, const char *url, const char *authorities)
+{
+	const char *bundle = authorities == NULL ? handle_bundle() : NULL;
+
 	curl_easy_reset(easy);
 	curl_easy_setopt(easy, CURLOPT_URL, url);
 	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");

@@ -13,9 +13,9 @@
  * can look up one of them. NULL: it cannot, or the environment sets the trusted authorities. */
 const char *handle_authorities(void);
 /* Resets the handle and sets it up. authorities: the directory of certificate authorities; NULL:
- * those of the environment, or of libcurl. If the directory does not have the authority, the
- * transfer ends with CURLE_PEER_FAILED_VERIFICATION before anything is sent; it may be repeated
- * without the directory, since the bundle may have the authority. */
+ * the bundle of the environment, of libcurl, or of the system, wherever that keeps it. If the directory
+ * does not have the authority, the transfer ends with CURLE_PEER_FAILED_VERIFICATION before anything is
+ * sent; it may be repeated without the directory, since the bundle may have the authority. */
 void handle_prepare(CURL *easy, const char *url, const char *authorities);
 
 /* Limit for all header lines in one transfer, including those of informational responses and

@@ -80,7 +80,7 @@ libexec_filter(const char *prefix, const char *url, const char *place, struct er
 	filter = path_search(list, program);
 	if (filter == NULL)
 		error_set(err, ERROR_USAGE, place, "nothing here can %s %s: there is no %s in %s, nor in PATH "
-		    "(was AWF built where its library was missing?)",
+		    "(is its package, such as awf-sql, not installed, or was AWF built where its library was missing?)",
 		    strcmp(prefix, "awf-ship") == 0 ? "write to" : "read from", name, program, own);
 	free(list);
 	free(beside);

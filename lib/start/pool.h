@@ -41,7 +41,7 @@
 
 /* Clients of a provider that is a worker, and bytes of a request of one: a larger one is sent to a provider of
  * the client's own. */
-#define POOL_CLIENTS 64
+#define POOL_CLIENTS 128
 #define POOL_REQUEST_LIMIT ((size_t)4 << 20)
 
 /* For awf-run: makes the directory of the run's workers, and the socket that the guardian serves.

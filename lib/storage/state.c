@@ -547,6 +547,32 @@ state_reader_next(struct state_reader *r, struct item *item, struct error *err)
 	}
 }
 
+int64_t
+state_reader_count(const struct state_reader *r, struct buffer *more)
+{
+	struct buffer bytes = BUFFER_INIT;
+	struct item item = { .metadata = BUFFER_INIT };
+	struct state_reader copy;
+	struct error ignored;
+	size_t len;
+	const char *at = state_unread_bytes(r, &len);
+	int64_t count = 0;
+	int got;
+
+	buffer_append(&bytes, at, len);
+	buffer_append(&bytes, buffer_string(more), more->len);
+	buffer_clear(more);
+	state_reader_begin(&copy, -1, r->form, r->run_id);
+	copy.no_states = r->no_states;
+	copy.consumed = r->consumed + r->taken;
+	state_reader_give(&copy, &bytes);
+	while ((got = state_reader_take(&copy, &item, &ignored)) == 1)
+		count++;
+	item_free(&item);
+	state_reader_free(&copy);
+	return got == 0 ? count : -1;
+}
+
 bool
 state_digest(const char *bytes, size_t len, char sha256[DIGEST_SIZE])
 {

@@ -99,6 +99,9 @@ int state_reader_take(struct state_reader *r, struct item *item, struct error *e
 int state_reader_fill(struct state_reader *r, struct error *err);
 /* Reads until there is an item (1), the end (0) or an error (-1). */
 int state_reader_next(struct state_reader *r, struct item *item, struct error *err);
+/* How many items are in the bytes that were read and not returned yet, with more bytes after them, which are
+ * the rest of the input; more is emptied. -1: they are no valid input. */
+int64_t state_reader_count(const struct state_reader *r, struct buffer *more);
 void state_reader_free(struct state_reader *r);
 
 /* The digest of what state lines say, whatever their ids, times and tokens: of their data and errors. False: the

@@ -440,8 +440,15 @@ storage_resolve(const struct storage *s, const char *argument, struct run_ref *r
 		    "no such file, and no run whose id begins so in %s (awf-tail --list shows what there "
 		    "is; @NAME is the latest of a name)", s->root) :
 		    error_errno(err, ERROR_USAGE, argument, "unable to look at it");
-	if (S_ISDIR(status.st_mode))
-		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript");
+	if (S_ISDIR(status.st_mode)) {
+		/* Such as a recording that was exported. */
+		char *latest = path_join(argument, "latest");
+		const bool is_storage = stat(latest, &status) == 0;
+
+		free(latest);
+		return error_set(err, ERROR_USAGE, argument, "a directory, not a transcript%s",
+		    is_storage ? ": latest in it is one" : "");
+	}
 	if (!S_ISREG(status.st_mode)) /* a pipe has a path, too, such as /dev/fd/63, but it has no
 	                                 storage */
 		return error_set(err, ERROR_SYSTEM, argument, "is no regular file");

@@ -1,7 +1,8 @@
 /*
- * A range that is not in the buffer is read as a whole. Searches read blocks of 16 KiB, backwards
- * or forwards; they begin with the bytes that are in the buffer. ENODATA means that the file is
- * shorter now than when the caller looked.
+ * A range that is not in the buffer is read as a whole. Searches read blocks, backwards or forwards;
+ * they begin with the bytes that are in the buffer. Their first block has 2 KiB, as most lines fit
+ * in it and hundreds of waiting calls keep it; each further one twice as many, up to 16 KiB, until
+ * window_forget(). ENODATA means that the file is shorter now than when the caller looked.
  */
 #include "transcript/window.h"
 
@@ -13,18 +14,20 @@
 #include "base/invariant.h"
 #include "json/bytes.h"
 
-#define WINDOW_BLOCK ((int64_t)16 << 10) /* bytes read at once when searching */
+#define FIRST_BLOCK ((int64_t)2 << 10) /* bytes read at once when searching: at first, */
+#define BLOCK_MOST ((int64_t)16 << 10) /* and at most */
 
 void
 window_begin(struct window *w, int fd)
 {
-	*w = (struct window){ .fd = fd, .bytes = BUFFER_INIT };
+	*w = (struct window){ .fd = fd, .block = FIRST_BLOCK, .bytes = BUFFER_INIT };
 }
 
 void
 window_forget(struct window *w)
 {
 	buffer_clear(&w->bytes);
+	w->block = FIRST_BLOCK;
 }
 
 void
@@ -38,6 +41,16 @@ void
 window_free(struct window *w)
 {
 	buffer_free(&w->bytes);
+}
+
+/* How many bytes a search reads now. */
+static int64_t
+window_next_block(struct window *w)
+{
+	int64_t block = w->block;
+
+	w->block = block < BLOCK_MOST ? block * 2 : block;
+	return block;
 }
 
 static int64_t
@@ -88,7 +101,8 @@ window_line_start(struct window *w, int64_t floor, int64_t end)
 {
 	INVARIANT(floor >= 0 && floor <= end);
 	while (end > floor) {
-		int64_t from = end > w->at && end <= window_end(w) ? w->at : end - WINDOW_BLOCK;
+		int64_t from = end > w->at && end <= window_end(w) ? w->at :
+		    end - window_next_block(w);
 		if (from < floor)
 			from = floor;
 		const char *bytes = window_bytes(w, from, end);
@@ -108,7 +122,8 @@ int64_t
 window_line_end(struct window *w, int64_t from, int64_t limit)
 {
 	while (from < limit) {
-		int64_t to = from >= w->at && from < window_end(w) ? window_end(w) : from + WINDOW_BLOCK;
+		int64_t to = from >= w->at && from < window_end(w) ? window_end(w) :
+		    from + window_next_block(w);
 		if (to > limit)
 			to = limit;
 		const char *bytes = window_bytes(w, from, to);

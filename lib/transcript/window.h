@@ -12,6 +12,7 @@
 struct window {
 	int fd;
 	int64_t at;          /* offset of the first byte in the file */
+	int64_t block;       /* bytes that the next search reads at once */
 	struct buffer bytes;
 };
 

@@ -32,6 +32,8 @@
 #define OF "of"
 #define NAME "name"
 #define CALL_ID "call_id"
+#define STEP "step"
+#define ITEMS "items"
 
 const char *const live_kinds[] = { [LIVE_TEXT] = "text", [LIVE_THINKING] = "thinking",
 	[LIVE_TOOL] = "tool", [LIVE_OUTPUT] = "output", [LIVE_KINDS] = NULL };
@@ -196,6 +198,24 @@ live_end(struct live_writer *w)
 	live_begin(w, NULL);
 }
 
+void
+live_tell_items(struct live_writer *w, const char *step, int64_t items)
+{
+	struct writer writer;
+	char id[ID_SIZE];
+
+	if (w->run_directory == NULL)
+		return;
+	live_turn(w, id_new(id), 0);
+	writer_begin(&writer, &w->lines);
+	writer_object(&writer);
+	writer_member_string(&writer, STEP, step);
+	writer_member_integer(&writer, ITEMS, items);
+	writer_object_end(&writer);
+	buffer_byte(&w->lines, '\n');
+	write_lines(w);
+}
+
 /* ---- the output of programs ---- */
 
 /* Whether a follower holds the directory, or that cannot be known. */
@@ -314,8 +334,10 @@ struct live_followed {
 	off_t told_to;        /* offset of the first line that was not reported */
 	int64_t turn;         /* turn of the line that was last reported */
 	bool told;            /* something was reported */
+	bool there;           /* its file was there when the directory was last read */
 	enum live_kind kind;  /* of the last text */
 	struct live_source source; /* allocated; of NULL: it has none */
+	char *step;           /* it tells how many items this step has; NULL */
 };
 
 static void
@@ -360,6 +382,33 @@ live_pass_news(struct live_follow *f, struct live_followed *c, struct live_news 
 	f->told(f->context, &news);
 }
 
+/* Reports how many items a step has; -1: it tells that no more. */
+static void
+live_pass_items(const struct live_follow *f, const struct live_followed *c, int64_t items)
+{
+	const char *slash = strrchr(f->run_directory, '/');
+
+	if (f->items != NULL && c->step != NULL)
+		f->items(f->context, slash != NULL ? slash + 1 : f->run_directory, c->step, items);
+}
+
+/* Reports how many items a step has. False: the line tells something else. */
+static bool
+live_read_items(struct live_follow *f, struct live_followed *c, struct span line)
+{
+	long long items;
+
+	if (!span_integer(span_member(line, ITEMS), &items))
+		return false;
+	if (items >= 0) {
+		live_pass_items(f, c, -1);
+		free(c->step);
+		c->step = span_text(span_member(line, STEP));
+		live_pass_items(f, c, items);
+	}
+	return true;
+}
+
 /* Reports the contents of a line, if it is a valid one. */
 static void
 live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
@@ -369,7 +418,7 @@ live_read_line(struct live_follow *f, struct live_followed *c, struct span line)
 	long long turn;
 	size_t bad;
 
-	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL ||
+	if (scan_within(line.at, line.len, SCAN_LINE_DEPTH, &bad) != NULL || live_read_items(f, c, line) ||
 	    !span_integer(span_member(line, TURN), &turn) || turn < 0)
 		return;
 	if (span_true(span_member(line, RESTART))) {
@@ -463,8 +512,11 @@ live_forget_call(struct live_follow *f, size_t at)
 
 	if (c->told)
 		live_pass_news(f, c, (struct live_news){ .event = LIVE_DONE });
+	live_pass_items(f, c, -1);
+	free(c->step);
 	live_free_source(c);
-	f->calls[at] = f->calls[--f->count];
+	f->count--;
+	memmove(c, c + 1, (f->count - at) * sizeof *c);
 }
 
 static void
@@ -502,26 +554,51 @@ open_directory(struct live_follow *f)
 		watch_add_files(f->watch, f->path, &none);
 }
 
-/* Adds the calls whose files have appeared. */
+/* The index of the call with this id, looked for from an index on; f->count: there is none. */
+static size_t
+live_find_call(const struct live_follow *f, const char *id, size_t from)
+{
+	for (size_t i = 0; i < f->count; i++) {
+		const size_t at = (from + i) % f->count;
+
+		if (strcmp(f->calls[at].id, id) == 0)
+			return at;
+	}
+	return f->count;
+}
+
+/* Adds the calls whose files have appeared, and notes which files are there. Names mostly come in the
+ * same order as the last time, so each is looked for behind the one before it. */
 static void
 read_names(struct live_follow *f)
 {
 	struct dirent *found;
+	size_t at = 0;
 
+	for (size_t i = 0; i < f->count; i++)
+		f->calls[i].there = false;
 	rewinddir(f->directory);
-	while ((found = readdir(f->directory)) != NULL && f->count < LIVE_CALLS_LIMIT) {
-		size_t at = 0;
-
+	while ((found = readdir(f->directory)) != NULL) {
 		if (!id_valid(found->d_name, strlen(found->d_name)))
 			continue;
-		while (at < f->count && strcmp(f->calls[at].id, found->d_name) != 0)
-			at++;
-		if (at < f->count)
+		at = live_find_call(f, found->d_name, at);
+		if (at == f->count && f->count == LIVE_CALLS_LIMIT)
 			continue;
-		f->calls = memory_array(f->calls, f->count + 1, sizeof *f->calls);
-		f->calls[f->count] = (struct live_followed){ .size = 0 };
-		memcpy(f->calls[f->count++].id, found->d_name, ID_SIZE);
+		if (at == f->count) {
+			f->calls = memory_array(f->calls, f->count + 1, sizeof *f->calls);
+			f->calls[f->count] = (struct live_followed){ .size = 0 };
+			memcpy(f->calls[f->count++].id, found->d_name, ID_SIZE);
+		}
+		f->calls[at++].there = true;
 	}
+}
+
+/* Whether the text of a call is looked at. What a file is about is known once it has been read. */
+static bool
+live_is_wanted(const struct live_follow *f, const struct live_followed *c)
+{
+	return f->wants == NULL || c->told_to == 0 || !c->told ||
+	    f->wants(f->context, c->source.of != NULL ? c->source.of : c->id);
 }
 
 static void
@@ -561,7 +638,10 @@ live_follow_look(struct live_follow *f)
 		return;
 	read_names(f);
 	for (size_t i = f->count; i > 0; i--)
-		if (!live_read_call(f, &f->calls[i - 1]))
+		if (!f->calls[i - 1].there)
+			live_forget_call(f, i - 1);
+	for (size_t i = f->count; i > 0; i--)
+		if (live_is_wanted(f, &f->calls[i - 1]) && !live_read_call(f, &f->calls[i - 1]))
 			live_forget_call(f, i - 1);
 }
 
@@ -570,8 +650,10 @@ live_follow_end(struct live_follow *f)
 {
 	close_directory(f);
 	live_follow_let_go(f);
-	for (size_t i = 0; i < f->count; i++)
+	for (size_t i = 0; i < f->count; i++) {
 		live_free_source(&f->calls[i]);
+		free(f->calls[i].step);
+	}
 	free(f->calls);
 	free(f->run_directory);
 	free(f->path);

@@ -14,6 +14,11 @@
  *    {"turn":0,"restart":true}   the turn is requested again: its text so far is void
  *    {"turn":0,"cut":true}       no more of this turn follows: the file is full
  *
+ * Another file, whose name is an id of its own, tells how many items a step has, once that is known
+ * (awf-step, cmd/step/stream_total.c):
+ *
+ *    {"step":"panel:0:0/crunch:0","items":96}   step: the calls' names without the number of the item
+ *
  * The answer in progress is the text of the last turn in the file, after its last restart. The end
  * of an answer may be missing here; the transcript then has the complete answer.
  *
@@ -104,6 +109,8 @@ void live_append(struct live_writer *w, enum live_kind kind, const char *text, s
 int64_t live_flush(struct live_writer *w);
 /* The call has ended: removes its file. */
 void live_end(struct live_writer *w);
+/* Tells how many items a step has; live_end() takes that back. For a writer that does nothing else. */
+void live_tell_items(struct live_writer *w, const char *step, int64_t items);
 
 /* What a tool or a command prints. */
 struct live_output {
@@ -155,6 +162,11 @@ struct live_follow {
 	struct live_followed *calls; /* the calls that have a file */
 	size_t count;
 	void (*told)(void *context, const struct live_news *news);
+	/* Set by the caller after live_follow_begin(), or NULL, with the same context.
+	 * items: told how many items a step has, -1: not known any more. wants: whether the text of a call is looked at; that
+	 * of others is not read as long as nobody wants it. */
+	void (*items)(void *context, const char *run_id, const char *step, int64_t items);
+	bool (*wants)(const void *context, const char *call);
 	void *context;
 };
 

@@ -36,6 +36,8 @@ begin_text(struct live_feed *f, const char *run_id)
 	text = &f->texts[f->text_count++];
 	memcpy(text->run_id, run_id, sizeof text->run_id);
 	live_follow_begin(&text->follow, directory, NULL, live_view_write, &f->view);
+	text->follow.items = live_view_note_items;
+	text->follow.wants = live_view_wants;
 	free(directory);
 }
 

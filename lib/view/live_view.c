@@ -19,7 +19,9 @@
 #include "transcript/event_keys.h"
 #include "transcript/filter.h"
 
+#define OF_A_CHILD UINT32_MAX      /* no call of the run itself has this number */
 #define LABEL_WIDTH 12            /* at least this many columns in front of durations */
+#define PROCESSES_MOST ((size_t)64) /* of a step; if there are more, nobody knows how many items it has */
 #define SAID_BYTES ((size_t)400) /* bytes of a quoted text; no terminal shows more in a line */
 
 /* ---- calls, steps, runs ---- */
@@ -31,6 +33,7 @@ free_call(struct live_call *c)
 		free(c->asking.tools[i].name);
 	free(c->asking.tools);
 	free(c->label);
+	free(c->item);
 	free(c->child);
 	free(c->command);
 	free(c->whom);
@@ -75,6 +78,9 @@ live_view_sibling_steps(const struct live_step *s)
 static void
 free_step(struct live_step *s)
 {
+	for (size_t i = 0; i < s->process_count; i++)
+		free(s->processes[i]);
+	free(s->processes);
 	free(s->open);
 	free(s->path);
 	free(s->ended);
@@ -146,6 +152,29 @@ child_call(const struct live_run *child)
 	return NULL;
 }
 
+const struct live_run *
+live_view_child(const struct live_view *v, const struct live_call *c)
+{
+	const struct live_run *r = c->child != NULL ? live_view_run(v, c->child) : NULL;
+
+	return r != NULL && r->parent == c->run ? r : NULL;
+}
+
+struct live_call *
+live_view_only_call(const struct live_steps *steps)
+{
+	const struct live_step *only = NULL;
+
+	for (size_t i = 0; i < steps->count; i++) {
+		if (steps->list[i]->open_count == 0)
+			continue;
+		if (only != NULL)
+			return NULL;
+		only = steps->list[i];
+	}
+	return only != NULL && only->begun == 1 ? only->open[0] : NULL;
+}
+
 /* How many steps and runs enclose a step. */
 static unsigned
 depth_of(const struct live_step *s)
@@ -156,6 +185,91 @@ depth_of(const struct live_step *s)
 	for (; s->around != NULL; s = s->around->step)
 		depth += !s->around->step->member;
 	return depth + (call != NULL ? depth_of(call->step) : 0);
+}
+
+/* Appends the names of what a step is in: "panel ▸ child ▸ ". */
+static void
+add_surroundings(struct buffer *out, const struct live_step *s)
+{
+	const struct live_call *call = s->around != NULL ? s->around : child_call(s->run);
+
+	if (call == NULL)
+		return;
+	add_surroundings(out, call->step);
+	/* A branch has no name of its own; an iteration is named instead of its group. */
+	if (call->step->member && call->step->around->branches > 0)
+		return;
+	if (call->branches == 0 && s->member)
+		return;
+	buffer_format(out, "%s ▸ ", call->label);
+}
+
+/* ---- items ---- */
+
+void
+live_view_note_items(void *context, const char *run_id, const char *step, int64_t items)
+{
+	struct live_run *r = live_view_run(context, run_id);
+	size_t at = 0;
+
+	if (r == NULL)
+		return;
+	while (at < r->items_count && strcmp(r->items[at].process, step) != 0)
+		at++;
+	if (items < 0) {
+		if (at == r->items_count)
+			return;
+		free(r->items[at].process);
+		r->items[at] = r->items[--r->items_count];
+		return;
+	}
+	if (at == r->items_count) {
+		r->items = memory_array(r->items, at + 1, sizeof *r->items);
+		r->items[r->items_count++].process = memory_text(step);
+	}
+	r->items[at].count = items;
+}
+
+/* Notes which process a call is of. */
+static void
+live_view_note_process(struct live_step *s, const char *call)
+{
+	const char *colon = strrchr(call, ':');
+	const size_t len = colon != NULL ? (size_t)(colon - call) : 0;
+
+	for (size_t i = s->process_count; i > 0; i--)
+		if (strncmp(s->processes[i - 1], call, len) == 0 && s->processes[i - 1][len] == '\0')
+			return;
+	if (s->process_count > PROCESSES_MOST)
+		return;
+	s->processes = memory_array(s->processes, s->process_count + 1, sizeof *s->processes);
+	s->processes[s->process_count++] = memory_format("%.*s", (int)len, call);
+}
+
+int64_t
+live_view_ended(const struct live_step *s)
+{
+	return s->done + s->failed + s->cancelled + s->skipped + s->waiting;
+}
+
+int64_t
+live_view_items(const struct live_step *s)
+{
+	const struct live_run *r = s->run;
+	int64_t sum = 0;
+
+	if (s->process_count > PROCESSES_MOST)
+		return -1;
+	for (size_t i = 0; i < s->process_count; i++) {
+		size_t at = 0;
+
+		while (at < r->items_count && strcmp(r->items[at].process, s->processes[i]) != 0)
+			at++;
+		if (at == r->items_count)
+			return -1;
+		sum = count_add(sum, r->items[at].count);
+	}
+	return sum >= s->begun ? sum : -1;
 }
 
 /* ---- usage ---- */
@@ -176,36 +290,72 @@ live_view_sum_figures(const struct live_view *v, const struct live_run *r, struc
 {
 	live_view_add_figures(f, &r->own);
 	live_view_add_figures(f, &r->children);
+	for (size_t i = 0; i < r->wait_count; i++)
+		f->waiting += find_call(r, r->waits[i].number) != NULL;
 	for (size_t i = 0; i < v->run_count; i++)
 		if (v->runs[i]->parent == r)
 			live_view_sum_figures(v, v->runs[i], f);
 }
 
 struct live_figures
-live_view_figures(const struct live_view *v, const struct live_run *r, struct buffer *out)
+live_view_figures(const struct live_view *v, const struct live_run *r)
 {
 	struct live_figures f = { .cost = 0 };
-	char in[32], written[32], money[MONEY_SIZE];
 
 	live_view_sum_figures(v, r, &f);
-	if (f.cost > 0)
-		buffer_format(out, "   %s%s", money_text(f.cost, money), f.unknown ? "?" : "");
-	if (f.input > 0 || f.output > 0)
-		buffer_format(out, "   %s in %s out", count_text(f.input, in, sizeof in),
-		    count_text(f.output, written, sizeof written));
 	return f;
+}
+
+static void
+add_usage(const struct live_figures *f, struct buffer *out)
+{
+	char in[32], written[32], money[MONEY_SIZE];
+
+	if (f->cost > 0)
+		buffer_format(out, "   %s%s", money_text(f->cost, money), f->unknown ? "?" : "");
+	if (f->input > 0 || f->output > 0)
+		buffer_format(out, "   %s in %s out", count_text(f->input, in, sizeof in),
+		    count_text(f->output, written, sizeof written));
 }
 
 /* ---- ends ---- */
 
-/* Adds an end to those to be printed. depth 0: a run's; took is in µs, -1: unknown. */
+/* Adds an end to those to be printed. s: the step that it is of; NULL: a run's. took is in µs, -1:
+ * unknown. */
 static void
-live_view_add_end(struct live_view *v, unsigned depth, enum view_saying how, const char *label,
+live_view_add_end(struct live_view *v, const struct live_step *s, enum view_saying how, const char *label,
     int64_t took, const char *said)
 {
+	struct buffer name = BUFFER_INIT;
+
+	if (s != NULL)
+		add_surroundings(&name, s);
+	buffer_text(&name, label);
 	v->told = memory_array(v->told, v->told_count + 1, sizeof *v->told);
-	v->told[v->told_count++] = (struct live_end){ depth, how, memory_text(label), took,
+	v->told[v->told_count++] = (struct live_end){ s == NULL, how, buffer_take(&name), took,
 		memory_text(said) };
+}
+
+/* Prints how many failures there were beyond those that were printed, unless the owner of the run does
+ * so itself. */
+static void
+live_view_add_failures_end(struct live_view *v, const struct live_run *r)
+{
+	struct buffer text = BUFFER_INIT;
+
+	for (size_t i = 0; v->ends && i < r->failures_count; i++) {
+		if (r->failures[i].count <= FOLDED_SHOWN)
+			continue;
+		buffer_clear(&text);
+		folded_count(&text, r->failures[i].kind, (size_t)r->failures[i].count - FOLDED_SHOWN);
+		live_view_add_end(v, NULL, VIEW_FAILED, buffer_string(&text), -1, "");
+	}
+	if (v->ends && r->other_failures > 0) {
+		buffer_clear(&text);
+		buffer_format(&text, "%lld failures of other kinds", (long long)r->other_failures);
+		live_view_add_end(v, NULL, VIEW_FAILED, buffer_string(&text), -1, "");
+	}
+	buffer_free(&text);
 }
 
 /* Adds the end of a run, if ends are to be printed and the run is not a child. */
@@ -213,16 +363,18 @@ static void
 live_view_add_run_end(struct live_view *v, const struct live_run *r, enum view_saying how,
     int64_t took, const char *status)
 {
+	const struct live_figures figures = live_view_figures(v, r);
 	struct buffer text = BUFFER_INIT;
 	char duration[32];
 
 	if (!v->ends || r->parent != NULL)
 		return;
+	live_view_add_failures_end(v, r);
 	buffer_format(&text, "%s %.8s %s", r->name, r->id, status);
 	if (took >= 0)
 		buffer_format(&text, "   %s", duration_text(took / 1000, duration, sizeof duration));
-	live_view_figures(v, r, &text);
-	live_view_add_end(v, 0, how, buffer_string(&text), -1, "");
+	add_usage(&figures, &text);
+	live_view_add_end(v, NULL, how, buffer_string(&text), -1, "");
 	buffer_free(&text);
 }
 
@@ -241,12 +393,12 @@ live_view_add_step_end(struct live_view *v, const struct live_step *s)
 			if (parts[i].count > 0)
 				buffer_format(&counts, "%s%lld %s", counts.len > 0 ? ", " : "",
 				    (long long)parts[i].count, parts[i].word);
-		live_view_add_end(v, depth_of(s), s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ?
+		live_view_add_end(v, s, s->failed > 0 ? VIEW_FAILED : s->waiting > 0 ?
 		    VIEW_WAITING :
 		    s->done > 0 ? VIEW_DONE : s->cancelled > 0 ? VIEW_CANCELLED : VIEW_SKIPPED, s->name, s->last - s->first,
 		    buffer_string(&counts));
 	} else if (s->ended != NULL) {
-		live_view_add_end(v, depth_of(s), s->how, s->ended_label, s->last - s->first,
+		live_view_add_end(v, s, s->how, s->ended_label, s->last - s->first,
 		    s->ended);
 	}
 	if (s->around != NULL)
@@ -257,21 +409,21 @@ live_view_add_step_end(struct live_view *v, const struct live_step *s)
 void
 live_view_settle(struct live_view *v, int64_t now)
 {
-	size_t due = 0, left;
+	size_t kept = 0;
 
-	for (; due < v->settling.count; due++) {
-		struct live_step *s = v->settling.list[due];
+	for (size_t i = 0; i < v->settling.count; i++) {
+		struct live_step *s = v->settling.list[i];
 
-		if (s->last > now - LIVE_VIEW_SETTLED_US)
-			break;
+		if (s->last > now - LIVE_VIEW_SETTLED_US ||
+		    (now != LIVE_VIEW_OVER && live_view_items(s) > live_view_ended(s))) {
+			v->settling.list[kept++] = s;
+			continue;
+		}
 		live_view_add_step_end(v, s);
 		live_view_remove_step(live_view_sibling_steps(s), s);
 		free_step(s);
 	}
-	left = v->settling.count - due;
-	if (due > 0)
-		memmove(v->settling.list, v->settling.list + due, left * sizeof(struct live_step *));
-	v->settling.count = left;
+	v->settling.count = kept;
 }
 
 /* Ends all steps of the list: prints their ends, and drops calls that are still open, because no
@@ -310,6 +462,69 @@ child_of(const struct live_view *v, const struct live_run *r)
 	return NULL;
 }
 
+/* ---- calls that wait ---- */
+
+static void
+live_view_remove_wait(struct live_run *r, uint32_t number)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < r->wait_count; i++) {
+		if (r->waits[i].number != number) {
+			r->waits[kept++] = r->waits[i];
+			continue;
+		}
+		free(r->waits[i].label);
+		free(r->waits[i].said);
+	}
+	r->wait_count = kept;
+}
+
+static void
+live_view_add_wait(const struct live_call *c, const struct placed *p, const char *label, const char *said)
+{
+	struct live_run *r = c->run;
+	struct buffer name = BUFFER_INIT;
+
+	live_view_remove_wait(r, c->number);
+	add_surroundings(&name, c->step);
+	buffer_text(&name, label);
+	r->waits = memory_array(r->waits, r->wait_count + 1, sizeof *r->waits);
+	r->waits[r->wait_count++] = (struct live_wait){ c->number, buffer_take(&name), memory_text(said), p->wall };
+}
+
+/* What has ended as waiting in a child run waits in its parent, which ends with it. */
+static void
+live_view_pass_waits(struct live_run *r)
+{
+	struct live_run *to = r->parent;
+
+	if (r->wait_count == 0)
+		return;
+	to->waits = memory_array(to->waits, to->wait_count + r->wait_count, sizeof *to->waits);
+	for (size_t i = 0; i < r->wait_count; i++) {
+		to->waits[to->wait_count] = r->waits[i];
+		to->waits[to->wait_count++].number = OF_A_CHILD;
+	}
+	r->wait_count = 0;
+}
+
+/* A call was decided about: it goes on, or the next attempt does. */
+static void
+live_view_note_decision(struct live_run *r, const struct placed *p)
+{
+	const size_t before = r->wait_count;
+	struct live_call *c = find_call(r, p->number);
+
+	live_view_remove_wait(r, p->number);
+	if (r->wait_count == before)
+		return;
+	if (c != NULL)
+		c->asks = c->attended = false;
+	else if (r->own.waiting > 0)
+		r->own.waiting--;
+}
+
 static void
 live_view_end_run(struct live_view *v, struct live_run *r)
 {
@@ -326,7 +541,19 @@ live_view_end_run(struct live_view *v, struct live_run *r)
 	if (r->parent != NULL) {
 		live_view_add_figures(&r->parent->children, &r->own);
 		live_view_add_figures(&r->parent->children, &r->children);
+		live_view_pass_waits(r);
 	}
+	for (size_t i = 0; i < r->wait_count; i++) {
+		free(r->waits[i].label);
+		free(r->waits[i].said);
+	}
+	free(r->waits);
+	for (size_t i = 0; i < r->failures_count; i++)
+		free(r->failures[i].kind);
+	free(r->failures);
+	for (size_t i = 0; i < r->items_count; i++)
+		free(r->items[i].process);
+	free(r->items);
 	free(r->open);
 	free(r->name);
 	free(r);
@@ -353,6 +580,34 @@ live_view_died(struct live_view *v, const char *run_id)
 	end_steps(v, &r->steps);
 	live_view_add_run_end(v, r, VIEW_DIED, -1, view_words[VIEW_DIED].text);
 	live_view_end_run(v, r);
+}
+
+/* Counts a failure, of a run or of a child of it, among those that are alike. Returns whether to print
+ * it. */
+static bool
+live_view_count_failure(struct live_run *r, const char *name, const char *said)
+{
+	char *message = memory_format("%s: %s", name, said);
+	struct buffer kind = BUFFER_INIT;
+	size_t at = 0;
+	bool prints = false;
+
+	while (r->parent != NULL)
+		r = r->parent;
+	folded_kind(&kind, message);
+	while (at < r->failures_count && strcmp(r->failures[at].kind, buffer_string(&kind)) != 0)
+		at++;
+	if (at == r->failures_count && at < FOLDED_KINDS_MOST) {
+		r->failures = memory_array(r->failures, at + 1, sizeof *r->failures);
+		r->failures[r->failures_count++] = (struct live_failures){ buffer_take(&kind), 0 };
+	}
+	if (at < r->failures_count)
+		prints = ++r->failures[at].count <= FOLDED_SHOWN;
+	else
+		r->other_failures++;
+	buffer_free(&kind);
+	free(message);
+	return prints;
 }
 
 /* ---- texts ---- */
@@ -505,6 +760,20 @@ step_of(struct live_view *v, struct live_run *r, struct live_call *around, const
 	return s;
 }
 
+/* What tells a call from others of its step: "[5] \"item 5\"". */
+static char *
+live_view_item_label(const struct live_view *v, const struct event_view *event)
+{
+	struct buffer name = BUFFER_INIT, label = BUFFER_INIT;
+
+	item_names_start(&v->items, event, &name); /* " (NAME)" */
+	buffer_format(&label, "[%lld]", (long long)event->iteration);
+	if (name.len > 3)
+		buffer_format(&label, " %.*s", (int)name.len - 3, name.data + 2);
+	buffer_free(&name);
+	return buffer_take(&label);
+}
+
 static void
 call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 {
@@ -523,16 +792,22 @@ call_started(struct live_view *v, struct live_run *r, const struct placed *p)
 	c->run = r;
 	c->step = s;
 	c->started = p->wall;
+	c->iteration = p->event->iteration;
 	c->asking.answered = -1;
 	model_call_event_id(m, c->start);
 	view_call_label(m, &text);
 	c->label = memory_text(buffer_string(&text));
 	buffer_clear(&text);
+	if (!s->member) {
+		c->item = live_view_item_label(v, p->event);
+		live_view_note_process(s, m->id);
+	}
 	if (m->rare->child_run_id[0] != '\0')
 		c->child = memory_text(m->rare->child_run_id);
 	c->agent = p->step->provider != NULL || p->step->agent != NULL;
 	c->asks = strcmp(p->step->kind, "approval") == 0;
 	if (strcmp(p->step->kind, "question") == 0) {
+		c->asks = true;
 		c->command = memory_format("asks: awf-ctl complete %s %.8s", m->id, p->run->run_id);
 	} else if (parallel) {
 		for (struct span_walk block = span_walk(blocks); span_next(&block);)
@@ -600,14 +875,22 @@ call_ended(struct live_view *v, struct live_call *c, const struct placed *p)
 	c->run->own.failed += at_once && how == VIEW_FAILED && !c->told_inside;
 	c->run->own.waiting += at_once && how == VIEW_WAITING;
 	s->last = p->wall;
+	if ((how == VIEW_DONE || how == VIEW_FAILED) && (p->call == NULL || !p->call->reused)) {
+		s->paced_since = s->paced == 0 || c->started < s->paced_since ? c->started : s->paced_since;
+		s->paced++;
+	}
+	live_view_remove_wait(c->run, c->number);
+	if (how == VIEW_WAITING && waiting_of(p->event) != WAITING_NOTHING)
+		live_view_add_wait(c, p, buffer_string(&label), buffer_string(&said));
 	free(s->ended);
 	free(s->ended_label);
 	s->ended = s->ended_label = NULL;
 	s->how = how;
 	if (at_once && !(how == VIEW_WAITING && c->attended)) {
 		live_view_settle(v, p->wall + LIVE_VIEW_SETTLED_US); /* print what ended before it */
-		live_view_add_end(v, depth_of(s), how, buffer_string(&label), p->wall - c->started,
-		    buffer_string(&said));
+		if (how != VIEW_FAILED || live_view_count_failure(c->run, s->name, buffer_string(&said)))
+			live_view_add_end(v, s, how, buffer_string(&label), p->wall - c->started,
+			    buffer_string(&said));
 		if (s->around != NULL)
 			s->around->told_inside = true;
 	} else if (!(s->member && c->told_inside) && how != VIEW_WAITING) {
@@ -639,8 +922,9 @@ call_waits(struct live_view *v, struct live_call *c, const struct placed *p)
 	if (p->event->iteration != 0 && !c->step->member)
 		buffer_text(&label, item_names_find(&v->items, p->event));
 	add_waiting(&said, p);
-	live_view_add_end(v, depth_of(c->step), VIEW_WAITING, buffer_string(&label), p->wall - c->started,
+	live_view_add_end(v, c->step, VIEW_WAITING, buffer_string(&label), p->wall - c->started,
 	    buffer_string(&said));
+	live_view_add_wait(c, p, buffer_string(&label), buffer_string(&said));
 	buffer_free(&said);
 	buffer_free(&label);
 }
@@ -698,6 +982,11 @@ live_view_note_answer(struct live_view *v, struct live_call *c, const struct pla
 	cost = v->cost != NULL ? cost_take(v->cost, p) : COST_NONE;
 	if (cost > 0)
 		own->cost = count_add(own->cost, cost);
+	for (struct live_step *s = c->step; cost > 0; s = s->around->step) {
+		s->cost = count_add(s->cost, cost);
+		if (s->around == NULL)
+			break;
+	}
 	own->unknown |= cost == COST_UNKNOWN;
 	own->input = p->run->usage[MODEL_INPUT_TOKENS];
 	own->output = p->run->usage[MODEL_OUTPUT_TOKENS];
@@ -776,6 +1065,8 @@ live_view_take(struct live_view *v, const struct placed *p)
 		else if (event_type_ends_call(event->type) && !event_decides(event))
 			call_ended(v, c, p);
 	}
+	if (event_decides(event))
+		live_view_note_decision(r, p);
 }
 
 /* Keeps the end of what is printed; of several tools at a time, of all in turn. */
@@ -840,7 +1131,18 @@ live_view_write(void *context, const struct live_news *news)
 void
 live_view_begin(struct live_view *v)
 {
-	*v = (struct live_view){ .label_width = LABEL_WIDTH };
+	*v = (struct live_view){ .label_width = LABEL_WIDTH, .told_width = LABEL_WIDTH };
+}
+
+bool
+live_view_wants(const void *context, const char *call)
+{
+	const struct live_view *v = context;
+
+	for (size_t i = 0; i < v->drawn_count; i++)
+		if (strcmp(v->drawn[i], call) == 0)
+			return true;
+	return false;
 }
 
 bool
@@ -856,6 +1158,7 @@ live_view_free(struct live_view *v)
 		live_view_end_run(v, v->runs[0]);
 	free(v->runs);
 	free(v->settling.list);
+	free(v->drawn);
 	for (size_t i = 0; i < v->told_count; i++) {
 		free(v->told[i].label);
 		free(v->told[i].said);

@@ -1,23 +1,29 @@
 /*
  * How the live view looks. A row is built as plain text and cut to the width; only its symbol has a
- * colour, which is inserted before the part that may be cut. On a terminal without UTF-8 this
- * file's symbols are replaced by ASCII ones, and each character of other texts that it cannot show
+ * colour, which is inserted before the part that may be cut; what waits is all in one colour. Of a line of counts and
+ * figures whole parts are left out, the least important first. On a terminal without UTF-8 this
+ * file's symbols are replaced by ASCII ones, and each column of other texts that it cannot show
  * by a question mark.
  */
-#define _GNU_SOURCE /* memrchr() */
 #include "view/live_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/count.h"
+#include "base/memory.h"
 #include "base/text.h"
+#include "view/live_view_rows.h"
+#include "view/live_view_text.h"
 
 #define BOLD "\033[1m"
 #define DURATION_COLUMNS 6
 #define LABEL_LEAST ((size_t)8)
 #define WIDE ((size_t)60)         /* columns from which a run's id is shown, too */
-#define ROWS_OF_TEXT ((size_t)8)  /* rows for the text of the only agent that writes */
+#define COMMAND_LEAST ((size_t)16) /* columns of a command, however little room there is for what it prints */
+#define ASKED_LEAST ((size_t)70)  /* columns of room from which the model that writes is named */
+#define PACED_LEAST 3             /* calls that must have ended to estimate how long the others take */
 
 static const char *const spinner[] = { "⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏" };
 static const char *const spinner_ascii[] = { "|", "/", "-", "\\" };
@@ -32,18 +38,10 @@ struct drawing {
 	const struct live_view *v;
 	struct buffer *out;
 	int64_t now;
-	size_t rows, most;            /* rows drawn, and their limit */
-	size_t hidden;                /* rows that did not fit */
-	bool sole;                    /* exactly one agent is writing */
+	const struct live_rows *rows;
 };
 
-/* ---- text ---- */
-
-static size_t
-draw_usable_columns(const struct live_view *v)
-{
-	return v->width > 1 ? v->width - 1 : 1;
-}
+/* ---- rows ---- */
 
 /* Appends text for the terminal, cut to this many columns. */
 static void
@@ -59,220 +57,81 @@ draw_add_text(const struct live_view *v, struct buffer *out, const struct buffer
 	for (size_t i = 0; !v->utf8 && i < cut.len;) {
 		const unsigned n = utf8_decode(cut.data + i, cut.len - i, &code);
 
-		buffer_byte(out, code < 0x80 ? (char)code : code == 0x2026 ? '.' : code == 0xd7 ? 'x' :
-		    code == 0x25b8 ? '>' : '?');
+		/* as many columns as the character has */
+		for (size_t column = 0; column < text_columns(code); column++)
+			buffer_byte(out, code < 0x80 ? (char)code : code == 0x2026 ? '.' : code == 0xd7 ? 'x' :
+			    code == 0x25b8 ? '>' : '?');
 		i += n > 0 ? n : 1;
 	}
 	buffer_free(&cut);
 }
 
-/* The number of characters in a text: names and numbers have one column each. */
-static size_t
-draw_text_length(const char *text)
+static void
+add_blanks(struct buffer *out, size_t from, size_t to)
 {
-	size_t count = 0;
-
-	for (; *text != '\0'; text++)
-		count += ((unsigned char)*text & 0xc0) != 0x80;
-	return count;
+	for (; from < to; from++)
+		buffer_byte(out, ' ');
 }
 
-/* [INDENT]SYMBOL LABEL   DURATION  SAID, and an LF; cut to the width unless it is to be whole.
- * took is in µs; -1: no duration. */
+static size_t
+columns_of(const struct buffer *text)
+{
+	return live_text_columns(buffer_string(text), text->len);
+}
+
+/* The columns of the labels of rows of this depth. */
+static size_t
+label_columns(const struct live_view *v, unsigned depth)
+{
+	const size_t width = live_text_width(v), indent = live_text_indent(v, depth);
+	const size_t most = width / 3 > LABEL_LEAST ? width / 3 : LABEL_LEAST;
+	const size_t wide = v->label_width < most ? v->label_width : most;
+
+	return wide > indent + LABEL_LEAST ? wide - indent : LABEL_LEAST;
+}
+
+/* The columns that a row of this depth has for what is said behind its duration. */
+static size_t
+said_columns(const struct live_view *v, unsigned depth)
+{
+	const size_t used = live_text_indent(v, depth) + 2 + label_columns(v, depth) + 2 + DURATION_COLUMNS + 2;
+
+	return live_text_width(v) > used ? live_text_width(v) - used : 1;
+}
+
+static void
+add_symbol(const struct live_view *v, struct buffer *out, const char *symbol, const char *colour)
+{
+	buffer_format(out, "%s%s%s", v->colour ? colour : "", symbol, v->colour && *colour != '\0' ? VIEW_PLAIN : "");
+}
+
+/* [INDENT]SYMBOL LABEL   DURATION  SAID, and an LF, cut to the width. took is in µs. */
 static void
 add_row(const struct live_view *v, struct buffer *out, unsigned depth, const char *symbol,
-    const char *colour, const char *label, int64_t took, const char *said, bool whole)
+    const char *colour, const char *label, int64_t took, const char *said)
 {
-	const size_t width = draw_usable_columns(v), most = width / 3 > LABEL_LEAST ? width / 3 :
-	    LABEL_LEAST;
-	size_t indent = depth > 0 ? 2 * ((size_t)depth - 1) : 0, wide;
+	const size_t width = live_text_width(v), indent = live_text_indent(v, depth), wide = label_columns(v, depth);
 	struct buffer text = BUFFER_INIT, name = BUFFER_INIT;
 	char duration[32];
 
-	if (indent > width / 4)
-		indent = width / 4;
-	wide = v->label_width < most ? v->label_width : most;
-	wide = wide > indent && depth > 0 ? wide - indent : 1;
-	/* A label may be wider than its column only if it contains an item's name. */
-	text_visible(&name, label, strlen(label),
-	    whole || depth == 0 ? 0 : wide > most ? wide : most);
-	buffer_format(out, "%*s%s%s%s", (int)indent, "", v->colour ? colour : "", symbol,
-	    v->colour && *colour != '\0' ? VIEW_PLAIN : "");
+	text_visible(&name, label, strlen(label), wide);
+	add_blanks(out, 0, indent);
+	add_symbol(v, out, symbol, colour);
 	buffer_format(&text, " %s", buffer_string(&name));
-	if (took >= 0 || *said != '\0')
-		for (size_t i = draw_text_length(buffer_string(&name)); i < wide; i++)
-			buffer_byte(&text, ' ');
-	if (took >= 0)
-		buffer_format(&text, "  %*s", DURATION_COLUMNS,
-		    duration_text(took / 1000, duration, sizeof duration));
+	add_blanks(&text, columns_of(&name), wide);
+	buffer_format(&text, "  %*s", DURATION_COLUMNS, duration_text(took > 0 ? took / 1000 : 0, duration, sizeof duration));
 	if (*said != '\0')
 		buffer_format(&text, "  %s", said);
-	draw_add_text(v, out, &text, whole ? 0 : width > indent + 1 ? width - indent - 1 : 1);
+	draw_add_text(v, out, &text, width > indent + 1 ? width - indent - 1 : 1);
 	buffer_byte(out, '\n');
 	buffer_free(&text);
 	buffer_free(&name);
 }
 
-/* ---- rows that stay ---- */
-
 static const char *
 symbol_of(const struct live_view *v, enum view_saying how)
 {
 	return v->utf8 ? view_words[how].symbol : symbols_ascii[how];
-}
-
-void
-live_view_told(struct live_view *v, int64_t now, struct buffer *out)
-{
-	live_view_settle(v, now);
-	for (size_t i = 0; i < v->told_count; i++) {
-		struct live_end *e = &v->told[i];
-
-		add_row(v, out, e->depth, symbol_of(v, e->how), view_words[e->how].colour, e->label,
-		    e->took, e->said, e->depth > 0 && (e->how == VIEW_FAILED || e->how == VIEW_WAITING));
-		free(e->label);
-		free(e->said);
-	}
-	v->told_count = 0;
-}
-
-/* ---- rows of open calls ---- */
-
-/* The run that a call has started, if it is shown and names the call's run as its parent. So no run
- * can be drawn inside itself, even if a transcript says so. */
-static const struct live_run *
-child_of(const struct live_view *v, const struct live_call *c)
-{
-	const struct live_run *r = c->child != NULL ? live_view_run(v, c->child) : NULL;
-
-	return r != NULL && r->parent == c->run ? r : NULL;
-}
-
-/* The number of open calls without an open call inside. */
-static int64_t
-draw_count_running(const struct live_view *v, const struct live_run *r)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < r->open_count; i++) {
-		const struct live_call *c = r->open[i];
-
-		if (c->open_inside == 0 && child_of(v, c) == NULL)
-			count++;
-	}
-	for (size_t i = 0; i < v->run_count; i++)
-		if (v->runs[i]->parent == r)
-			count += draw_count_running(v, v->runs[i]);
-	return count;
-}
-
-static bool
-has_room(struct drawing *d)
-{
-	if (d->rows < d->most) {
-		d->rows++;
-		return true;
-	}
-	d->hidden++;
-	return false;
-}
-
-/* Appends the end of the text in progress, as much as fits into the rest of the row. */
-static void
-add_end_of_text(const struct live_view *v, const struct live_call *c, struct buffer *said)
-{
-	struct buffer flat = BUFFER_INIT;
-	const size_t all = draw_usable_columns(v), used = draw_text_length(buffer_string(said)) +
-	    40;
-	size_t want = all > used + 16 ? all - used : 16, from;
-
-	live_view_flat(&flat, buffer_string(&c->asking.text), c->asking.text.len);
-	for (from = flat.len; from > 0 && want > 0; from--)
-		want -= ((unsigned char)flat.data[from - 1] & 0xc0) != 0x80;
-	buffer_format(said, "  \"%s%s\"", from > 0 ? "…" : "", buffer_string(&flat) + from);
-	buffer_free(&flat);
-}
-
-/* Appends the last line of what is printed that has something in it, without the sequences for a
- * terminal, as much as fits. A carriage return begins a line, as programs that show a progress print it. */
-static void
-add_last_line(const struct live_view *v, const struct live_call *c, struct buffer *said)
-{
-	struct buffer plain = BUFFER_INIT, flat = BUFFER_INIT;
-	const size_t all = draw_usable_columns(v), used = draw_text_length(buffer_string(said)) + 40;
-	size_t room = all > used + 16 ? all - used : 16, to = 0, begin = 0, last = 0, last_end = 0;
-	bool something = false;
-
-	for (size_t i = 0; i < c->output.len; i++) {
-		const char *at = c->output.data + i;
-
-		if (*at == '\033' && i + 1 < c->output.len && at[1] == '[') {
-			for (i += 2; i < c->output.len && (c->output.data[i] < '@' || c->output.data[i] > '~'); i++)
-				continue;
-			continue;
-		}
-		if (*at == '\n' || *at == '\r') {
-			begin = plain.len;
-			something = false;
-			continue;
-		}
-		buffer_byte(&plain, *at);
-		something = something || (*at != ' ' && *at != '\t');
-		if (something) {
-			last = begin;
-			last_end = plain.len;
-		}
-	}
-	if (last_end > last) {
-		live_view_flat(&flat, plain.data + last, last_end - last);
-		while (to < flat.len && room > 0) {
-			to++;
-			while (to < flat.len && ((unsigned char)flat.data[to] & 0xc0) == 0x80)
-				to++;
-			room--;
-		}
-		buffer_text(said, "  ");
-		buffer_append(said, buffer_string(&flat), to);
-		buffer_text(said, to < flat.len ? "…" : "");
-	}
-	buffer_free(&flat);
-	buffer_free(&plain);
-}
-
-/* Appends what a call does, or waits for. */
-static void
-add_doing(const struct drawing *d, const struct live_call *c, struct buffer *said)
-{
-	static const char *const doing[LIVE_KINDS] = {
-		[LIVE_TEXT] = "writing", [LIVE_THINKING] = "thinking", [LIVE_TOOL] = "calling a tool",
-	};
-
-	if (c->asking.retry != NULL) {
-		buffer_text(said, c->asking.retry);
-		if (c->asking.retry_at > d->now)
-			buffer_format(said, " in %lld s", (long long)((c->asking.retry_at - d->now + 999999) / 1000000));
-	} else if (c->asking.text.len > 0) {
-		buffer_format(said, "%s, %lld word%s", doing[c->asking.kind], (long long)c->asking.words,
-		    c->asking.words == 1 ? "" : "s");
-		if (!d->sole || c->asking.kind != LIVE_TEXT)
-			add_end_of_text(d->v, c, said);
-	} else if (c->asking.open_tools > 0 && c->asking.tool != NULL) {
-		buffer_text(said, c->asking.tool);
-		if (c->asking.open_tools > 1)
-			buffer_format(said, " and %zu more", c->asking.open_tools - 1);
-		add_last_line(d->v, c, said);
-	} else if (c->asking.asked && c->whom != NULL) {
-		buffer_format(said, "waiting for %s", c->whom);
-	} else if (c->asks) {
-		buffer_text(said, c->attended ? "waits" : "asks at its terminal");
-	} else if (c->branches > 0) {
-		buffer_format(said, "%lld of %lld", (long long)c->branches_done, (long long)c->branches);
-	} else if (c->rounds > 0) {
-		buffer_format(said, "round %lld", (long long)c->rounds);
-	} else if (c->command != NULL) {
-		buffer_text(said, c->command);
-		add_last_line(d->v, c, said);
-	}
 }
 
 static const char *
@@ -284,207 +143,485 @@ draw_spinner_frame(const struct drawing *d)
 	    spinner_ascii[tick % (sizeof spinner_ascii / sizeof *spinner_ascii)];
 }
 
+/* ---- rows that stay ---- */
+
+/* SYMBOL LABEL   DURATION  SAID, and an LF; cut to the width unless it is to be whole. Labels have the
+ * width of the widest so far, but at most a third of the terminal's. */
 static void
-add_active(const struct drawing *d, unsigned depth, const char *label, int64_t since,
-    const char *said)
+add_told(struct live_view *v, struct buffer *out, const struct live_end *e)
 {
-	add_row(d->v, d->out, depth, draw_spinner_frame(d), view_words[VIEW_RUNNING].colour, label,
-	    d->now > since ? d->now - since : 0, said, false);
-}
-
-/* Draws the last lines of the text of the only agent that is writing, wrapped to the width. */
-static void
-draw_text(struct drawing *d, const struct live_call *c, unsigned depth)
-{
-	const size_t all = draw_usable_columns(d->v), indent = 2 * (size_t)depth < all / 4 ?
-	    2 * (size_t)depth : all / 4;
-	const size_t width = all > indent + 1 ? all - indent : 1;
-	size_t most = d->most / 3 < ROWS_OF_TEXT ? d->most / 3 : ROWS_OF_TEXT, first = 0;
-	size_t starts[ROWS_OF_TEXT] = { 0 }, ends[ROWS_OF_TEXT] = { 0 }, count = 0, at = 0;
-	const char *text = buffer_string(&c->asking.text);
-
-	while (at < c->asking.text.len && most > 0) {
-		size_t end = at, space = 0, used = 0;
-
-		while (end < c->asking.text.len && text[end] != '\n' && used < width) {
-			if (text[end] == ' ')
-				space = end;
-			used += ((unsigned char)text[end++] & 0xc0) != 0x80;
-			while (end < c->asking.text.len && ((unsigned char)text[end] & 0xc0) == 0x80)
-				end++;
-		}
-		if (end < c->asking.text.len && text[end] != '\n' && space > at)
-			end = space;
-		starts[count % most] = at;
-		ends[count++ % most] = end;
-		at = end + (end < c->asking.text.len && (text[end] == '\n' || text[end] == ' '));
-	}
-	if (count > most)
-		first = count - most;
-	for (size_t i = first; i < count && has_room(d); i++) {
-		struct buffer line = BUFFER_INIT;
-
-		live_view_flat(&line, text + starts[i % most], ends[i % most] - starts[i % most]);
-		buffer_format(d->out, "%*s", (int)indent, "");
-		draw_add_text(d->v, d->out, &line, width);
-		buffer_byte(d->out, '\n');
-		buffer_free(&line);
-	}
-}
-
-static void draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth);
-
-/* The only open call of a child run; NULL if it has none or several. */
-static const struct live_call *
-only_call(const struct live_run *r)
-{
-	const struct live_step *only = NULL;
-
-	for (size_t i = 0; i < r->steps.count; i++) {
-		if (r->steps.list[i]->open_count == 0)
-			continue;
-		if (only != NULL)
-			return NULL;
-		only = r->steps.list[i];
-	}
-	return only != NULL && only->begun == 1 ? only->open[0] : NULL;
-}
-
-/* Draws the only open call of a step. */
-static void
-draw_call(struct drawing *d, const struct live_call *c, unsigned depth)
-{
-	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
-	const struct live_run *child;
-	const struct live_call *inner;
-	const int64_t since = c->started;
-
-	buffer_text(&label, c->label);
-	while ((child = child_of(d->v, c)) != NULL && (inner = only_call(child)) != NULL) {
-		buffer_format(&label, " ▸ %s", inner->label);
-		c = inner;
-	}
-	if (has_room(d)) {
-		add_doing(d, c, &said);
-		add_active(d, depth, buffer_string(&label), since, buffer_string(&said));
-		if (d->sole && c->asking.kind == LIVE_TEXT)
-			draw_text(d, c, depth);
-	}
-	draw_steps(d, &c->inside, depth + 1);
-	child = child_of(d->v, c);
-	if (child != NULL)
-		draw_steps(d, &child->steps, depth + 1);
-	buffer_free(&said);
-	buffer_free(&label);
-}
-
-/* Draws one row for all calls of a step, with their number and the oldest of them; if only that is
- * active, with what it does. */
-static void
-draw_count(const struct drawing *d, const struct live_step *s, unsigned depth)
-{
-	const struct { int64_t count; const char *word; } parts[] = {
-		{ s->done, "done" }, { s->failed, "failed" }, { s->cancelled, "cancelled" },
-		{ s->skipped, "skipped" }, { s->waiting, "waiting" }, { (int64_t)s->open_count, "running" },
-	};
-	const struct live_call *oldest = s->open_count > 0 ? s->open[0] : NULL;
-	struct buffer said = BUFFER_INIT;
+	const bool whole = !e->run && (e->how == VIEW_FAILED || e->how == VIEW_WAITING);
+	const size_t width = live_text_width(v), most = width / 3 > LABEL_LEAST ? width / 3 : LABEL_LEAST;
+	struct buffer text = BUFFER_INIT, name = BUFFER_INIT, path = BUFFER_INIT;
+	size_t columns;
 	char duration[32];
 
-	for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-		if (parts[i].count > 0)
-			buffer_format(&said, "%s%lld %s", said.len > 0 ? ", " : "",
-			    (long long)parts[i].count, parts[i].word);
-	if (oldest != NULL) {
-		buffer_format(&said, "   %s%s %s", s->open_count > 1 ? "oldest " : "", oldest->label,
-		    duration_text((d->now - oldest->started) / 1000, duration, sizeof duration));
-		if (s->open_count == 1 && (oldest->agent || oldest->asks)) {
-			buffer_text(&said, "  ");
-			add_doing(d, oldest, &said);
-		}
+	if (e->run || whole)
+		buffer_text(&path, e->label);
+	else
+		live_text_path(e->label, most, &path);
+	text_visible(&name, buffer_string(&path), path.len, e->run || whole ? 0 : most);
+	columns = columns_of(&name);
+	if (!e->run && columns > v->told_width)
+		v->told_width = columns < most ? columns : most;
+	add_symbol(v, out, symbol_of(v, e->how), view_words[e->how].colour);
+	buffer_format(&text, " %s", buffer_string(&name));
+	if (e->took >= 0 || *e->said != '\0')
+		add_blanks(&text, columns, v->told_width < most ? v->told_width : most);
+	if (e->took >= 0)
+		buffer_format(&text, "  %*s", DURATION_COLUMNS, duration_text(e->took / 1000, duration, sizeof duration));
+	if (*e->said != '\0')
+		buffer_format(&text, "  %s", e->said);
+	draw_add_text(v, out, &text, whole ? 0 : width > 1 ? width - 1 : 1);
+	buffer_byte(out, '\n');
+	buffer_free(&text);
+	buffer_free(&name);
+	buffer_free(&path);
+}
+
+void
+live_view_told(struct live_view *v, int64_t now, struct buffer *out)
+{
+	live_view_settle(v, now);
+	for (size_t i = 0; i < v->told_count; i++) {
+		add_told(v, out, &v->told[i]);
+		free(v->told[i].label);
+		free(v->told[i].said);
 	}
-	add_active(d, depth, s->name, s->first, buffer_string(&said));
-	buffer_free(&said);
+	v->told_count = 0;
+}
+
+/* ---- lines of counts and figures ---- */
+
+/* A line of parts. */
+struct parts {
+	struct part {
+		struct buffer text;
+		unsigned rank; /* parts with the highest are left out first; 0: never */
+		const char *before; /* between it and the part before it */
+	} list[12];
+	size_t count;
+};
+
+/* Begins a part, to whose text the caller appends; one that stays empty is left out. */
+static struct buffer *
+parts_add(struct parts *p, unsigned rank, const char *before)
+{
+	p->list[p->count] = (struct part){ BUFFER_INIT, rank, before };
+	return &p->list[p->count++].text;
 }
 
 static void
-draw_steps(struct drawing *d, const struct live_steps *steps, unsigned depth)
+parts_add_count(struct parts *p, unsigned rank, int64_t count, const char *word)
 {
-	for (size_t i = 0; i < steps->count; i++) {
-		const struct live_step *s = steps->list[i];
+	struct buffer *text = parts_add(p, rank, ", ");
 
-		if (s->begun > 1) {
-			if (has_room(d))
-				draw_count(d, s, depth);
-		} else if (s->open_count > 0) {
-			/* Instead of a branch, draw the steps inside it. */
-			if (s->member && s->open[0]->inside.count > 0)
-				draw_steps(d, &s->open[0]->inside, depth);
-			else
-				draw_call(d, s->open[0], depth);
-		} else if (s->ended != NULL && has_room(d)) {
-			add_row(d->v, d->out, depth, symbol_of(d->v, s->how), view_words[s->how].colour,
-			    s->ended_label, s->last - s->first, s->ended, false);
-		}
+	if (count > 0)
+		buffer_format(text, "%lld %s", (long long)count, word);
+}
+
+/* Appends the parts that fit into so many columns; without the others nothing is cut in the middle, unless even the
+ * most important part does not fit. Frees the parts. */
+static void
+parts_join(struct parts *p, size_t columns, struct buffer *out)
+{
+	const size_t from = out->len;
+
+	for (unsigned rank = 12;; rank--) {
+		out->len = from;
+		for (size_t i = 0; i < p->count; i++)
+			if (p->list[i].text.len > 0 && p->list[i].rank <= rank)
+				buffer_format(out, "%s%s", out->len > from ? p->list[i].before : "",
+				    p->list[i].text.data);
+		if (rank == 0 || live_text_columns(buffer_string(out) + from, out->len - from) <= columns)
+			break;
 	}
+	for (size_t i = 0; i < p->count; i++)
+		buffer_free(&p->list[i].text);
+	p->count = 0;
+}
+
+static void
+add_cost(struct buffer *out, int64_t cost, bool unknown)
+{
+	char money[MONEY_SIZE];
+
+	if (cost > 0)
+		buffer_format(out, "%s%s", money_text(cost, money), unknown ? "?" : "");
+}
+
+/* The number of open calls without an open call inside, which do not wait. */
+static int64_t
+draw_count_running(const struct live_view *v, const struct live_run *r)
+{
+	int64_t count = 0;
+
+	for (size_t i = 0; i < r->open_count; i++) {
+		const struct live_call *c = r->open[i];
+
+		if (c->open_inside == 0 && !c->attended && live_view_child(v, c) == NULL)
+			count++;
+	}
+	for (size_t i = 0; i < v->run_count; i++)
+		if (v->runs[i]->parent == r)
+			count += draw_count_running(v, v->runs[i]);
+	return count;
 }
 
 static void
 draw_run(struct drawing *d, const struct live_run *r)
 {
-	const int64_t active = draw_count_running(d->v, r);
-	struct buffer text = BUFFER_INIT, used = BUFFER_INIT;
-	struct live_figures f;
-	char duration[32];
+	const struct live_figures f = live_view_figures(d->v, r);
+	const size_t width = live_text_width(d->v);
+	struct parts parts = { .count = 0 };
+	struct buffer text = BUFFER_INIT;
+	char in[32], written[32];
+	struct buffer *used;
 
-	if (!has_room(d))
-		return;
-	f = live_view_figures(d->v, r, &used);
-	buffer_text(&text, r->name);
+	buffer_text(parts_add(&parts, 0, ""), r->name);
 	if (d->v->width >= WIDE)
-		buffer_format(&text, " %.8s", r->id);
-	buffer_format(&text, "   %s   %lld running", duration_text((d->now > r->started ?
-	    d->now - r->started : 0) / 1000, duration, sizeof duration), (long long)active);
-	if (f.failed > 0)
-		buffer_format(&text, ", %lld failed", (long long)f.failed);
-	if (f.waiting > 0)
-		buffer_format(&text, ", %lld waiting", (long long)f.waiting);
-	buffer_text(&text, buffer_string(&used));
+		buffer_format(parts_add(&parts, 6, " "), "%.8s", r->id);
+	buffer_text(parts_add(&parts, 1, "   "),
+	    duration_text((d->now > r->started ? d->now - r->started : 0) / 1000, in, sizeof in));
+	buffer_format(parts_add(&parts, 2, "   "), "%lld running", (long long)draw_count_running(d->v, r));
+	parts_add_count(&parts, 3, f.failed, "failed");
+	parts_add_count(&parts, 3, f.waiting, "waiting");
+	add_cost(parts_add(&parts, 4, "   "), f.cost, f.unknown);
+	used = parts_add(&parts, 5, "   ");
+	if (f.input > 0 || f.output > 0)
+		buffer_format(used, "%s in %s out", count_text(f.input, in, sizeof in),
+		    count_text(f.output, written, sizeof written));
+	parts_join(&parts, width, &text);
 	if (d->v->colour)
 		buffer_text(d->out, BOLD);
-	draw_add_text(d->v, d->out, &text, draw_usable_columns(d->v));
+	draw_add_text(d->v, d->out, &text, width);
 	buffer_format(d->out, "%s\n", d->v->colour ? VIEW_PLAIN : "");
-	draw_steps(d, &r->steps, 1);
 	buffer_free(&text);
-	buffer_free(&used);
+}
+
+/* How long the calls take that have not ended, judging by those that have; -1: not known, or they take longer. */
+static int64_t
+time_left(const struct live_step *s, int64_t items, int64_t now)
+{
+	const int64_t least = (int64_t)s->open_count / 2 > PACED_LEAST ? (int64_t)s->open_count / 2 : PACED_LEAST;
+	double left;
+
+	if (items < 0 || s->paced < least || s->last <= s->paced_since)
+		return -1;
+	left = (double)(s->last - s->paced_since) / (double)s->paced * (double)(items - live_view_ended(s)) -
+	    (double)(now - s->last);
+	return left > 0 && left < 1e15 ? (int64_t)left : -1;
+}
+
+/* Appends a time that is estimated: "about 45s left". */
+static void
+add_time_left(struct buffer *out, int64_t left)
+{
+	long long seconds = (long long)(left / 1000000) + (left % 1000000 > 0);
+
+	if (left < 0)
+		return;
+	if (seconds > 10)
+		seconds = (seconds + 4) / 5 * 5;
+	if (seconds < 120)
+		buffer_format(out, "about %llds left", seconds);
+	else if (seconds < 7200)
+		buffer_format(out, "about %lldm left", (seconds + 59) / 60);
+	else
+		buffer_format(out, "about %lldh left", (seconds + 3599) / 3600);
+}
+
+static void add_doing(const struct drawing *d, const struct live_call *c, size_t columns, bool folded, struct buffer *said);
+
+/* One row for all calls of a step: how many there are, in all if that is known, and how long the others take; and
+ * if they have no rows, the oldest of them. */
+static void
+draw_step(struct drawing *d, const struct live_row *row)
+{
+	const struct live_step *s = row->step;
+	const struct live_call *oldest = !row->listed && s->open_count > 0 ? s->open[0] : NULL;
+	const int64_t items = live_view_items(s), ended = live_view_ended(s);
+	const size_t columns = said_columns(d->v, row->depth);
+	struct parts parts = { .count = 0 };
+	struct buffer said = BUFFER_INIT, *text;
+	size_t waiting = 0;
+	char duration[32];
+
+	for (size_t i = 0; i < s->open_count; i++)
+		waiting += s->open[i]->attended;
+	if (items > 0) {
+		buffer_format(parts_add(&parts, 0, ""), "%lld of %lld", (long long)ended, (long long)items);
+		buffer_format(parts_add(&parts, 3, ", "), "%lld %%", (long long)(ended * 100 / items));
+	} else {
+		parts_add_count(&parts, 0, s->done, "done");
+	}
+	parts_add_count(&parts, 1, s->failed, "failed");
+	parts_add_count(&parts, 6, s->cancelled, "cancelled");
+	parts_add_count(&parts, 6, s->skipped, "skipped");
+	parts_add_count(&parts, 2, s->waiting + (int64_t)waiting, "waiting");
+	parts_add_count(&parts, 2, (int64_t)(s->open_count - waiting), "running");
+	text = parts_add(&parts, 4, ", ");
+	add_time_left(text, time_left(s, items, d->now));
+	text = parts_add(&parts, 7, "   ");
+	add_cost(text, s->cost, false);
+	text = parts_add(&parts, 5, "   ");
+	if (oldest != NULL) {
+		buffer_format(text, "%s%s %s", s->open_count > 1 ? "oldest " : "", oldest->label,
+		    duration_text((d->now - oldest->started) / 1000, duration, sizeof duration));
+		if (s->open_count == 1 && (oldest->agent || oldest->asks)) {
+			buffer_text(text, "  ");
+			add_doing(d, oldest, columns > columns_of(text) ? columns - columns_of(text) : 1, true, text);
+		}
+	}
+	parts_join(&parts, columns, &said);
+	add_row(d->v, d->out, row->depth, draw_spinner_frame(d), view_words[VIEW_RUNNING].colour, s->name,
+	    d->now - s->first, buffer_string(&said));
+	buffer_free(&said);
+}
+
+/* ---- calls ---- */
+
+/* Appends a command, and what it has printed last, for which most of the room is. */
+static void
+add_command(const struct live_call *c, const char *command, size_t columns, struct buffer *said)
+{
+	struct buffer last = BUFFER_INIT;
+
+	live_text_last_line(c, &last);
+	if (last.len == 0) {
+		buffer_text(said, command);
+	} else {
+		text_visible(said, command, strlen(command), columns / 3 > COMMAND_LEAST ? columns / 3 : COMMAND_LEAST);
+		buffer_format(said, "  %s", buffer_string(&last));
+	}
+	buffer_free(&last);
+}
+
+/* Appends what a call does, or waits for. folded: what is inside of it, and its text, have no rows. */
+static void
+add_doing(const struct drawing *d, const struct live_call *c, size_t columns, bool folded, struct buffer *said)
+{
+	static const char *const doing[LIVE_KINDS] = {
+		[LIVE_TEXT] = "writing", [LIVE_THINKING] = "thinking", [LIVE_TOOL] = "calling a tool",
+	};
+	const size_t from = said->len;
+
+	if (c->asking.retry != NULL) {
+		buffer_text(said, c->asking.retry);
+		if (c->asking.retry_at > d->now)
+			buffer_format(said, " in %lld s", (long long)((c->asking.retry_at - d->now + 999999) / 1000000));
+	} else if (c->asking.text.len > 0) {
+		if (c->whom != NULL && columns >= ASKED_LEAST)
+			buffer_format(said, "%s: ", c->whom);
+		buffer_format(said, "%s, %lld word%s", doing[c->asking.kind], (long long)c->asking.words,
+		    c->asking.words == 1 ? "" : "s");
+		if (folded || !d->rows->sole || c->asking.kind != LIVE_TEXT) {
+			const size_t used = live_text_columns(said->data + from, said->len - from) + 2;
+
+			buffer_text(said, "  ");
+			live_text_end(c, columns > used ? columns - used : 1, said);
+		}
+	} else if (c->asking.open_tools > 0 && c->asking.tool != NULL) {
+		struct buffer tools = BUFFER_INIT;
+
+		buffer_text(&tools, c->asking.tool);
+		if (c->asking.open_tools > 1)
+			buffer_format(&tools, " and %zu more", c->asking.open_tools - 1);
+		add_command(c, buffer_string(&tools), columns, said);
+		buffer_free(&tools);
+	} else if (c->asking.asked && c->whom != NULL) {
+		buffer_format(said, "waiting for %s", c->whom);
+	} else if (c->asks && c->command == NULL) {
+		buffer_text(said, c->attended ? "waits" : "asks at its terminal");
+	} else if (c->branches > 0) {
+		buffer_format(said, "%lld of %lld", (long long)c->branches_done, (long long)c->branches);
+	} else if (c->rounds > 0) {
+		buffer_format(said, "round %lld", (long long)c->rounds);
+	} else if (folded && c->open_inside > 1) {
+		buffer_format(said, "%lld running", (long long)c->open_inside);
+	} else if (c->command != NULL) {
+		add_command(c, c->command, columns, said);
+	}
+}
+
+/* Appends the label of a row, "[5] \"item 5\" ▸ critique", and returns the call whose work it shows. */
+static const struct live_call *
+add_label(const struct live_view *v, const struct live_row *row, struct buffer *label)
+{
+	const struct live_call *c = row->call, *inner;
+
+	buffer_text(label, row->item && c->item != NULL ? c->item : c->label);
+	while ((inner = live_rows_inner_call(v, c, row->item)) != NULL) {
+		buffer_format(label, " ▸ %s", inner->label);
+		c = inner;
+	}
+	return c;
+}
+
+static void
+draw_call(struct drawing *d, const struct live_row *row)
+{
+	const int64_t since = row->call->started;
+	struct buffer said = BUFFER_INIT, label = BUFFER_INIT;
+	const struct live_call *c = add_label(d->v, row, &label);
+	enum view_saying how;
+
+	add_doing(d, c, said_columns(d->v, row->depth), row->folded, &said);
+	how = c->asks ? VIEW_WAITING : c->asking.retry != NULL ? VIEW_RETRY : VIEW_RUNNING;
+	add_row(d->v, d->out, row->depth, how == VIEW_RUNNING ? draw_spinner_frame(d) : symbol_of(d->v, how),
+	    view_words[how].colour, buffer_string(&label), d->now - since, buffer_string(&said));
+	buffer_free(&said);
+	buffer_free(&label);
+}
+
+/* ---- other rows ---- */
+
+/* A row in one colour, "SYMBOL TEXT". */
+static void
+draw_line(struct drawing *d, unsigned depth, const char *symbol, const char *colour, const struct buffer *text)
+{
+	const size_t width = live_text_width(d->v), indent = live_text_indent(d->v, depth);
+	const size_t used = indent + (*symbol != '\0' ? 2 : 0);
+
+	add_blanks(d->out, 0, indent);
+	if (d->v->colour)
+		buffer_text(d->out, colour);
+	buffer_format(d->out, "%s%s", symbol, *symbol != '\0' ? " " : "");
+	draw_add_text(d->v, d->out, text, width > used ? width - used : 1);
+	buffer_format(d->out, "%s\n", d->v->colour && *colour != '\0' ? VIEW_PLAIN : "");
+}
+
+/* How to decide about a call that waits is what matters: if there is not room for all, first the duration is left
+ * out, then the beginning of the call's name. */
+static void
+draw_wait(struct drawing *d, const struct live_wait *wait)
+{
+	const size_t width = live_text_width(d->v), labels = label_columns(d->v, 1);
+	const size_t said = live_text_columns(wait->said, strlen(wait->said));
+	const size_t name = live_text_columns(wait->label, strlen(wait->label));
+	struct buffer text = BUFFER_INIT;
+	char duration[32];
+
+	if (labels + 2 + DURATION_COLUMNS + 2 + said + 2 <= width &&
+	    name <= labels) {
+		buffer_text(&text, wait->label);
+		add_blanks(&text, columns_of(&text), labels);
+		buffer_format(&text, "  %*s  ", DURATION_COLUMNS,
+		    duration_text((d->now > wait->since ? d->now - wait->since : 0) / 1000, duration, sizeof duration));
+	} else if (width >= said + 4 + (name < LABEL_LEAST ? name : LABEL_LEAST)) {
+		struct buffer path = BUFFER_INIT;
+
+		live_text_path(wait->label, width - said - 4, &path);
+		text_visible(&text, buffer_string(&path), path.len, width - said - 4);
+		buffer_text(&text, "  ");
+		buffer_free(&path);
+	}
+	buffer_text(&text, wait->said);
+	draw_line(d, 1, symbol_of(d->v, VIEW_WAITING), BOLD "\033[33m", &text);
+	buffer_free(&text);
+}
+
+static void
+draw_failures(struct drawing *d, const struct live_row *row)
+{
+	const struct live_failures *f = row->failures;
+	const size_t width = live_text_width(d->v);
+	struct buffer text = BUFFER_INIT, end = BUFFER_INIT;
+
+	if (f == NULL) {
+		buffer_format(&text, "%zu failures of other kinds", row->count);
+	} else {
+		buffer_format(&end, " … and %lld more like it", (long long)f->count - FOLDED_SHOWN);
+		text_visible(&text, f->kind, strlen(f->kind), width > columns_of(&end) + 2 + LABEL_LEAST ?
+		    width - columns_of(&end) - 2 : LABEL_LEAST);
+		buffer_text(&text, buffer_string(&end));
+	}
+	draw_line(d, 1, symbol_of(d->v, VIEW_FAILED), view_words[VIEW_FAILED].colour, &text);
+	buffer_free(&text);
+	buffer_free(&end);
+}
+
+static void
+draw_row(struct drawing *d, const struct live_row *row)
+{
+	struct buffer text = BUFFER_INIT;
+
+	switch (row->kind) {
+	case ROW_RUN:
+		draw_run(d, row->run);
+		break;
+	case ROW_WAIT:
+		draw_wait(d, row->wait);
+		break;
+	case ROW_FAILURES:
+		draw_failures(d, row);
+		break;
+	case ROW_STEP:
+		draw_step(d, row);
+		break;
+	case ROW_CALL:
+		draw_call(d, row);
+		break;
+	case ROW_ENDED:
+		add_row(d->v, d->out, row->depth, symbol_of(d->v, row->step->how), view_words[row->step->how].colour,
+		    row->step->ended_label, row->step->last - row->step->first, row->step->ended);
+		break;
+	case ROW_TEXT:
+		live_view_flat(&text, row->text.at, row->text.len);
+		draw_line(d, row->depth + 1, "", "", &text);
+		break;
+	case ROW_MORE:
+		buffer_format(&text, "… %zu more", row->count);
+		draw_line(d, row->depth, "", "", &text);
+		break;
+	case ROW_MORE_WAIT:
+		buffer_format(&text, "%zu more wait%s: awf status", row->count, row->count == 1 ? "s" : "");
+		draw_line(d, row->depth, symbol_of(d->v, VIEW_WAITING), BOLD "\033[33m", &text);
+		break;
+	}
+	buffer_free(&text);
+}
+
+/* Labels make their column wider, as far as they may; it never gets narrower, so that lines do not jump. Notes whose
+ * text in progress is shown. */
+static void
+note_rows(struct live_view *v, const struct live_rows *rows)
+{
+	struct buffer label = BUFFER_INIT;
+
+	v->drawn_count = 0;
+	v->drawn = memory_array(v->drawn, rows->count + 1, sizeof *v->drawn);
+	for (size_t i = 0; i < rows->count; i++) {
+		const struct live_row *row = &rows->list[i];
+		const struct live_call *shown = NULL;
+		size_t width;
+
+		if (row->kind == ROW_CALL) {
+			buffer_clear(&label);
+			shown = add_label(v, row, &label);
+			width = live_text_indent(v, row->depth) + columns_of(&label);
+			v->label_width = width > v->label_width ? width : v->label_width;
+		} else if (row->kind == ROW_STEP && row->step->open_count > 0) {
+			shown = row->step->open[0];
+		}
+		if (shown != NULL)
+			memcpy(v->drawn[v->drawn_count++], shown->start, ID_SIZE);
+	}
+	buffer_free(&label);
 }
 
 size_t
-live_view_draw(const struct live_view *v, int64_t now, struct buffer *out)
+live_view_draw(struct live_view *v, int64_t now, struct buffer *out)
 {
-	struct drawing d = { .v = v, .out = out, .now = now,
-		.most = v->height > 1 ? v->height - 1 : 1 };
-	size_t writing = 0, from = out->len, agents = 0;
+	struct live_rows rows;
+	struct drawing d = { .v = v, .out = out, .now = now, .rows = &rows };
+	size_t count;
 
-	for (size_t i = 0; i < v->run_count; i++)
-		for (size_t k = 0; k < v->runs[i]->open_count; k++) {
-			agents += v->runs[i]->open[k]->agent;
-			writing += v->runs[i]->open[k]->asking.text.len > 0;
-		}
-	d.sole = agents == 1 && writing == 1;
-	for (size_t i = 0; i < v->run_count; i++)
-		if (v->runs[i]->parent == NULL)
-			draw_run(&d, v->runs[i]);
-	if (d.hidden > 0) {
-		/* Replace the last row by the number of rows that are not shown. */
-		char *last = memrchr(out->data + from, '\n', out->len - from - 1);
-		struct buffer text = BUFFER_INIT;
-
-		out->len = last != NULL ? (size_t)(last + 1 - out->data) : from;
-		buffer_format(&text, "… %zu more", d.hidden + 1);
-		draw_add_text(v, out, &text, draw_usable_columns(v));
-		buffer_byte(out, '\n');
-		buffer_free(&text);
-	}
-	return d.rows;
+	live_rows_make(&rows, v);
+	note_rows(v, &rows);
+	for (size_t i = 0; i < rows.count; i++)
+		draw_row(&d, &rows.list[i]);
+	count = rows.count;
+	live_rows_free(&rows);
+	return count;
 }

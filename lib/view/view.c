@@ -688,6 +688,12 @@ show_assistant(struct view *v, const struct event_view *event)
 	}
 	add_head(v, event, "", &view_words[member_set(error) ? VIEW_FAILED : VIEW_ASSISTANT]);
 	detail_duration(v, payload);
+	/* Who answered in place of the agent's model. */
+	if (member_set(span_member(payload, KEY_FALLBACK))) {
+		detail_value(v, "fallback ", span_member(payload, KEY_PROVIDER));
+		buffer_byte(&v->text, '/');
+		add_value(v, span_member(payload, KEY_MODEL), ARGUMENT_COLUMNS);
+	}
 	detail_usage(v, span_member(payload, KEY_USAGE));
 	/* If the answer failed, its error says more than the reason for its end. */
 	if (!span_is(reason, "end_turn") && !member_set(error))

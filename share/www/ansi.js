@@ -7,6 +7,8 @@ const SEQUENCE = /\x1b(?:\[([0-9;:?]*)[ -/]*([@-~])|\][^\x07\x1b]*(?:\x07|\x1b\\
 // As the page uses them: for what is bad, good, uncertain; of the others it has one each.
 const colours = { __proto__: null, 1: "red", 2: "green", 3: "yellow", 4: "blue", 5: "magenta", 6: "blue" };
 
+export const bare = (text) => text.replace(SEQUENCE, "");
+
 // A text without its sequences, as texts and elements.
 export function plain(text) {
 	if (!text.includes("\x1b"))

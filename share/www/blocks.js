@@ -13,12 +13,20 @@ const HUGE = 400_000;                 // and at all
 const PARTS = 100;                    // of a list, at once
 const IMAGES_KEPT = 30;
 const images = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const opened = new Set();
+const opened = new Set();               // keys of those that are not as they begin
+let all = null;                         // whether all are open, or folded; null: each as it is
 
 export const forgetOpened = () => opened.clear();
 
+// Opens all, or folds all, from here on; null: each as it is.
+export function openAll(on) {
+	all = on;
+	opened.clear();
+}
+
 // Something to open.
-export function fold(key, summary, content, isOpen = false) {
+export function fold(key, summary, content, usual = false) {
+	const isOpen = all ?? usual;
 	const details = h("details", { open: isOpen !== opened.has(key) }, h("summary", null, summary));
 	const fill = () => {
 		if (details.open && details.children.length === 1)
@@ -189,6 +197,18 @@ export function toolInput(key, name, input) {
 	if (input && typeof input === "object" && !Array.isArray(input))
 		return some(Object.entries(input), ([k, value]) => folded(key + k, k, value));
 	return [input === undefined || input === null ? null : data(key, input)];
+}
+
+// The parts of a tool's result that is texts and files (awf-tool(5)): pictures are shown; null: it is something else.
+export function contentParts(key, event, value) {
+	if (!Array.isArray(value) || value.length === 0 || !value.every((each) => ["text", "image", "audio"].includes(each?.type)))
+		return null;
+	return some(value, (each, i) => {
+		if (each.type === "text")
+			return text(key + i, String(each.text ?? ""), "code output");
+		const ref = event.refs?.find(({ at }) => at === `/payload/output/${i}/data`);
+		return attachment(event.run_id, { media_type: each.mimeType ?? each.media_type, name: each.name ?? each.type, sha256: ref?.sha256, bytes: ref?.bytes });
+	});
 }
 
 export function changedFiles(payload) {

@@ -1,132 +1,148 @@
-// The conversation: the events of a run, or of a call and what is in it, in a list of which only
-// what is seen is made. Text that is being written stands behind the last event.
-import { h, throttle } from "/www/dom.js";
-import { eventRow, guess, isError, largeRow } from "/www/event.js";
-import { duration } from "/www/format.js";
-import { Live, liveRow } from "/www/live.js";
+// The conversation of a run, or of a call and what is in it: rows (talk.js, said.js) in a list of which only what is
+// seen is made. An answer grows in its row while it is being written, and stays in it once it is recorded.
+import { h } from "/www/dom.js";
+import { isError } from "/www/event.js";
 import { List } from "/www/list.js";
+import { fillRow, forgetShown, guessHeight, makeRow } from "/www/said.js";
+import { Talk } from "/www/talk.js";
 
 const SETTLED_MS = 60;                // nothing is fetched for what only flies by
 
 export class Conversation {
-	constructor(record, payloads, scroller, said) {
+	constructor(record, payloads, live, scroller, said) {
 		this.record = record;
 		this.payloads = payloads;
+		this.said = said;
 		this.call = null;
 		this.types = null;                // of the events shown, as a test of an entry; null: all
 		this.found = null;                // the numbers of those that were searched for; null: all
-		this.seqs = null;                 // those shown; null: all
-		this.live = new Live(record, throttle(50, () => this.grow()));
-		this.said = said;
 		this.current = null;              // the event that was chosen
-		const space = h("div", { class: "space", role: "feed", "aria-label": "Events" });
+		this.rows = [];
+		this.talk = new Talk(record, live);
+		const space = h("div", { class: "space", role: "feed", "aria-label": "Conversation" });
 		scroller.replaceChildren(space);
 		this.list = new List(scroller, space, {
-			height: (i) => i < this.#count ? guess(this.record.entries[this.seqAt(i) - 1]) : 80,
-			key: (i) => i < this.#count ? this.seqAt(i) : null,
+			height: (i) => guessHeight(record, this.rows[i]),
+			key: (i) => this.rows[i].key,
 			make: (i) => this.#make(i),
+			fill: (i, element) => this.#fill(i, element),
 		});
 		this.list.onDraw = () => this.#fetchSoon();
 	}
 
-	#listed = { seqs: null, count: 0 }; // the events of which the list knows
+	#places = null;                     // event → index of its row, once it was asked for
 	#fetchTimer = 0;
 	#fetchTop = 0;
 
-	get #count() { return this.seqs ? this.seqs.length : this.record.seq; }
-	get #liveShown() { return this.types || this.found ? [] : this.live.within(this.call); }
+	get firstSeq() { return this.rows.find(({ seq }) => seq !== null)?.seq ?? null; }
+	get lastSeq() { return this.rows.findLast(({ seq }) => seq !== null)?.seq ?? null; }
 
-	// The first and the last event that is shown; null: there is none.
-	get firstSeq() { return this.#count > 0 ? this.seqAt(0) : null; }
-	get lastSeq() { return this.#count > 0 ? this.seqAt(this.#count - 1) : null; }
-
-	seqAt(index) { return this.seqs ? this.seqs[index] : index + 1; }
-
-	// Where an event stands; -1 if it is not shown.
+	// Where the row of an event is; -1 if it is not shown.
 	indexOf(seq) {
 		if (seq === null)
 			return -1;
-		if (!this.seqs)
-			return seq >= 1 && seq <= this.record.seq ? seq - 1 : -1;
-		let low = 0, high = this.seqs.length - 1;
-		while (low <= high) {
-			const mid = (low + high) >> 1;
-			if (this.seqs[mid] === seq)
-				return mid;
-			if (this.seqs[mid] < seq)
-				low = mid + 1;
-			else
-				high = mid - 1;
+		if (!this.#places) {
+			this.#places = new Map();
+			this.rows.forEach(({ seqs }, i) => seqs.forEach((each) => this.#places.set(each, i)));
 		}
-		return -1;
+		return this.#places.get(seq) ?? -1;
 	}
 
-	// Which events are shown: those of a call (null: of the run), of some types, among those found.
+	// The row of an event; undefined: it is not shown.
+	rowOf(seq) { return this.rows[this.indexOf(seq)]; }
+
+	// Which rows are shown: of a call (null: of the run), of some types of events, with those found.
 	select(call, types = this.types, found = this.found) {
+		const other = call !== this.call;
 		Object.assign(this, { call, types, found });
 		this.#choose();
 		this.list.rewind();
-		this.#tell((all) => this.list.reset(all));
+		// What of a call is open depends on whether it was chosen.
+		if (other)
+			this.list.measured.clear();
+		this.list.reset(this.rows.length);
 		if (this.indexOf(this.current) !== -1)
 			this.list.show(this.indexOf(this.current));
 	}
 
 	#choose() {
-		const { record, call, types, found } = this;
-		this.seqs = record.within(call);
-		if (types || found)
-			this.seqs = (this.seqs ?? Array.from(record.entries, (_, i) => i + 1))
-				.filter((seq) => (!types || types(record.entries[seq - 1])) && (!found || found.has(seq)));
+		const { record, types, found } = this, rows = this.talk.rows(this.call);
+		this.#places = null;
+		this.rows = !types && !found ? rows : rows.filter(({ seqs }) => seqs.some((seq) =>
+			(!types || types(record.entries[seq - 1])) && (!found || found.has(seq))));
+		this.base = this.call === null ? 0 : rows[0]?.level ?? 0;
 	}
 
-	// More may have come. The list is told of all rows behind those events that it has already: rows of
-	// text under way stand behind the events, and move.
+	// More may have come, anywhere in it.
 	grow() {
-		const follow = this.list.following, { seqs: before, count } = this.#listed;
+		const follow = this.list.following, before = this.rows;
 		this.#choose();
 		let from = 0;
-		const both = Math.min(count, this.#count);
-		if (before && this.seqs)
-			while (from < both && before[from] === this.seqs[from])
-				from++;
-		else if (!before && !this.seqs)
-			from = both;
-		this.#tell((all) => this.list.change(from, all));
+		while (from < before.length && from < this.rows.length && before[from].key === this.rows[from].key)
+			from++;
+		this.list.update(from, this.rows.length);
+		for (const [index, element] of this.list.shown)
+			this.#number(index, element);
 		if (follow)
 			this.list.follow(true);
 	}
 
-	// Gives the list its number of rows, and keeps which events it has then: how many there are is
-	// another number as soon as the next one is in the record.
-	#tell(change) {
-		this.#listed = { seqs: this.seqs, count: this.#count };
-		change(this.#count + this.#liveShown.length);
+	// All rows anew: what is open in them is another.
+	redraw() {
+		const { current } = this;
+		this.list.measured.clear();
+		this.select(this.call);
+		if (current !== null)
+			this.show(current, true);
+	}
+
+	clear() {
+		this.talk.clear();
+		this.list.measured.clear();
+		forgetShown();
+	}
+
+	get #context() {
+		const { record, payloads } = this;
+		return {
+			record, payloads, chosen: this.call, base: this.base,
+			changed: (row) => this.#renew(row),
+			load: async (seq) => {
+				try {
+					await payloads.fetchOne(seq);
+				} catch (error) {
+					this.said(error.message);
+				}
+				this.grow();
+			},
+		};
+	}
+
+	#renew({ key }) {
 		for (const [index, element] of this.list.shown)
-			if (index < this.#count)
-				element.setAttribute("aria-setsize", this.#count);
+			if (element.listKey === key) {
+				element.stamp = null;
+				this.#fill(index, element);
+			}
+		this.list.draw();
 	}
 
 	#make(index) {
-		if (index >= this.#count)
-			return this.#makeLive(this.#liveShown[index - this.#count]);
-		const seq = this.seqAt(index), entry = this.record.entries[seq - 1];
-		const call = entry.call === null ? null : this.record.calls[entry.call];
-		const row = eventRow(seq, entry, this.payloads.have(seq), call && call.n !== this.call ? call.id ?? call.name : "",
-		    (each) => (each.took >= 1 ? duration(each.took) + " · " : "") + "+" + duration(each.at));
-		if (this.payloads.large(seq) && !this.payloads.have(seq))
-			largeRow(row, entry, async () => {
-				await this.payloads.fetchOne(seq);
-				this.list.renew(this.indexOf(seq));
-			});
-		row.setAttribute("aria-posinset", index + 1);
-		row.setAttribute("aria-setsize", this.#count);
-		if (seq === this.current)
-			row.classList.add("current");
-		return row;
+		const element = makeRow();
+		this.#fill(index, element);
+		this.#number(index, element);
+		return element;
 	}
 
-	#makeLive(live) {
-		return live ? liveRow(this.record, live) : h("article");
+	#fill(index, element) {
+		const row = this.rows[index], other = fillRow(element, row, this.#context);
+		element.classList.toggle("current", this.current !== null && row.seqs.includes(this.current));
+		return other;
+	}
+
+	#number(index, element) {
+		element.setAttribute("aria-posinset", index + 1);
+		element.setAttribute("aria-setsize", this.rows.length);
 	}
 
 	// What is seen and not here is fetched, once nothing moves any more.
@@ -138,60 +154,57 @@ export class Conversation {
 		clearTimeout(this.#fetchTimer);
 		this.#fetchTimer = setTimeout(async () => {
 			this.#fetchTimer = 0;
-			const seqs = [...this.list.shown.keys()].filter((i) => i < this.#count).map((i) => this.seqAt(i));
+			const needs = [...this.list.shown].filter(([, element]) => element.classList.contains("empty") || element.classList.contains("live"))
+				.flatMap(([index]) => this.rows[index]?.needs ?? []);
 			try {
-				if (await this.payloads.want(seqs))
+				if (await this.payloads.want(needs))
 					this.said("");
+				// They may have come otherwise meanwhile.
+				else if (![...this.list.shown].some(([index, element]) => element.classList.contains("empty") &&
+				    this.rows[index]?.needs.every((seq) => this.payloads.have(seq))))
+					return;
 			} catch (error) {
 				this.said(error.message);
 				return;
 			}
-			for (const [index, element] of [...this.list.shown])
-				if (element.classList.contains("empty") && this.payloads.have(this.seqAt(index)))
-					this.list.renew(index);
+			this.list.update(this.rows.length, this.rows.length);
 		}, SETTLED_MS);
 	}
 
-	// Goes to an event, and marks it. False if it is not among those shown.
+	// Goes to the row of an event, and marks it. False if it is not among those shown.
 	show(seq, focus) {
 		const index = this.indexOf(seq);
 		if (index === -1)
 			return false;
-		this.#mark(seq);
+		this.current = seq;
+		const { seqs } = this.rows[index];
+		for (const [each, element] of this.list.shown)
+			element.classList.toggle("current", each === index);
 		this.list.show(index, false);
 		// Once it is there; who has gone elsewhere meanwhile stays there.
 		const had = document.activeElement;
 		if (focus)
 			requestAnimationFrame(() => requestAnimationFrame(() => {
-				if ([had, document.body].includes(document.activeElement))
-					this.list.shown.get(index)?.focus({ preventScroll: true });
+				if ([had, document.body].includes(document.activeElement) && seqs.includes(this.current))
+					this.list.shown.get(this.indexOf(seq))?.focus({ preventScroll: true });
 			}));
 		return true;
 	}
 
-	#mark(seq) {
-		const old = this.current;
-		this.current = seq;
-		for (const each of [old, seq]) {
-			const element = each === null ? null : this.list.shown.get(this.indexOf(each));
-			element?.classList.toggle("current", each === seq);
-		}
-	}
-
-	// The event by so many from the one that was chosen, or from the one at the top.
+	// The event of the row by so many from the one that was chosen, or from the one at the top.
 	step(by) {
-		const at = this.current === null ? -1 : this.indexOf(this.current);
+		const at = this.indexOf(this.current);
 		const from = at === -1 || !this.list.shown.has(at) ? this.list.first() - Math.sign(by) : at;
-		const index = Math.max(0, Math.min(this.#count - 1, from + by));
-		return this.#count > 0 ? this.seqAt(index) : null;
+		const index = Math.max(0, Math.min(this.rows.length - 1, from + by));
+		return this.rows[index]?.seq ?? null;
 	}
 
 	// The next event with an error.
 	nextError(by) {
-		const from = this.current === null ? -1 : this.indexOf(this.current);
-		for (let i = from + by; i >= 0 && i < this.#count; i += by) {
-			const seq = this.seqAt(i);
-			if (isError(this.record.entries[seq - 1]))
+		const at = this.indexOf(this.current);
+		for (let i = (at === -1 && by < 0 ? this.rows.length : at) + by; i >= 0 && i < this.rows.length; i += by) {
+			const seq = this.rows[i].seqs.find((each) => isError(this.record.entries[each - 1]));
+			if (seq !== undefined)
 				return seq;
 		}
 		return null;

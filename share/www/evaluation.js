@@ -1,6 +1,6 @@
-// An evaluation, a run of awf-eval: how often its variants and checks passed, and its inputs, those that fail
-// most first, each with links to what was tried. The server says what came of each trial
-// (GET /api/runs/RUN/evaluation), as awf-eval --report -o jsonl does.
+// An evaluation, a run of awf-eval: how often its variants and checks passed, how sure that is, and its inputs, those that
+// fail most first, each with links to what was tried. The server says what came of each trial, and computes what follows
+// of all (GET /api/runs/RUN/evaluation), as awf-eval --report -o json does.
 import { request, runPath } from "/www/api.js";
 import { comparePath } from "/www/compare.js";
 import { h, say } from "/www/dom.js";
@@ -25,7 +25,6 @@ export const isEvaluation = (argv) => Array.isArray(argv) && typeof argv[0] === 
 
 const has = (outcome) => (each) => each.outcome === outcome;
 const passed = (list) => list.filter(has("pass")).length;
-const tried = (list) => passed(list) + list.filter(has("fail")).length;
 
 // Of the trials of an input: below 1 if any does not pass; 2 if none has ended.
 const rank = (trials) => {
@@ -33,9 +32,9 @@ const rank = (trials) => {
 	return ended.length === 0 ? 2 : passed(ended) / ended.length;
 };
 
-// The variants, checks and inputs of these trials, in their order.
+// The trials of each variant, and the inputs, in their order.
 function read(trials) {
-	const variants = new Map(), checks = new Set(), inputs = new Map();
+	const variants = new Map(), inputs = new Map();
 	for (const trial of trials) {
 		const input = inputs.get(trial.id) ?? { id: trial.id, trials: [], of: new Map() };
 		inputs.set(trial.id, input);
@@ -43,22 +42,9 @@ function read(trials) {
 		for (const map of [variants, input.of])
 			if (!map.get(trial.variant)?.push(trial))
 				map.set(trial.variant, [trial]);
-		Object.keys(trial.checks).forEach((check) => checks.add(check));
 	}
 	const failingFirst = [...inputs.values()].map((input) => [rank(input.trials), input]).sort(([a], [b]) => a - b);
-	return { variants, checks: [...checks], inputs: failingFirst.map(([, input]) => input) };
-}
-
-const sum = (numbers) => numbers.reduce((all, n) => all + n, 0);
-
-function figuresOf(trials) {
-	const times = trials.filter(({ ms, outcome }) => ms !== undefined && outcome !== "error").map(({ ms }) => ms).sort((a, b) => a - b);
-	const costs = trials.filter((each) => each.cost_usd !== undefined).map((each) => Number(each.cost_usd));
-	return {
-		passed: passed(trials), tried: tried(trials), errors: trials.filter(has("error")).length,
-		missing: trials.filter(has("missing")).length, median: times[Math.floor((times.length - 1) / 2)],
-		each: sum(costs) / costs.length, paid: sum(trials.map((each) => Number(each.paid_usd ?? 0))),
-	};
+	return { variants, inputs: failingFirst.map(([, input]) => input) };
 }
 
 // The runs of the first two variants, of a repetition in which they differ, if there is one.
@@ -92,35 +78,44 @@ const head = (texts) => h("thead", null, h("tr", null, texts.map((text) => h("th
 // A cell, with the head of its column for where a narrow window has no room for columns.
 const cell = (column, ...content) => h("td", null, h("span", { class: "column" }, column), content);
 const rowHead = (column, name) => h("th", { scope: "row" }, h("span", { class: "column" }, column), name);
-const share = (ok, of) => of > 0 ? [`${count(ok)} / ${count(of)}`, h("span", { class: "note" }, ` ${Math.round(100 * ok / of)} %`)] : "–";
+const percent = (rate) => Math.round(100 * Number(rate));
+const share = ({ passed: ok, count: of }) => of > 0 ? [`${count(ok)} / ${count(of)}`, h("span", { class: "note" }, ` ${percent(ok / of)} %`)] : "–";
+// In which the true rate lies, 19 times of 20.
+const interval = ({ low, high }) => low === undefined ? "" : `${percent(low)} to ${percent(high)} %`;
 
 // Of the figures those that any variant has.
 const columns = [
-	["Passed", (figures) => share(figures.passed, figures.tried)],
+	["Passed", share],
+	["95 % interval", interval],
 	["Errors", ({ errors }) => count(errors)],
 	["Not ended", ({ missing }) => missing > 0 ? count(missing) : ""],
-	["Median time", ({ median }) => median === undefined ? "" : duration(median)],
-	["Cost each", ({ each }) => dollars(String(each))],
-	["Paid", ({ paid }) => dollars(String(paid))],
+	["Median time", ({ p50_ms: median }) => median === undefined ? "" : duration(median)],
+	["Cost each", ({ each_usd: each }) => each === undefined ? "" : dollars(String(each))],
+	["Paid", ({ paid_usd: paid }) => paid === undefined ? "" : dollars(String(paid))],
 ];
 
 function variantsTable(variants) {
-	const rows = [...variants].map(([name, trials]) => [name, figuresOf(trials)]);
-	const shown = columns.filter(([, text]) => rows.some(([, figures]) => text(figures) !== ""));
+	const shown = columns.filter(([, text]) => variants.some((figures) => text(figures) !== ""));
 	return h("table", null,
 	    head(["Variant", ...shown.map(([column]) => column)]),
-	    h("tbody", null, rows.map(([name, figures]) => h("tr", null, rowHead("Variant", name),
+	    h("tbody", null, variants.map((figures) => h("tr", null, rowHead("Variant", figures.variant),
 	        shown.map(([column, text]) => cell(column, text(figures) || "–"))))));
 }
 
-function checksTable(variants, checks) {
+function checksTable(variants) {
 	return h("table", null,
-	    head(["Check", ...variants.keys()]),
-	    h("tbody", null, checks.map((check) => h("tr", null, rowHead("Check", check),
-	        [...variants].map(([name, trials]) => {
-	        	const verdicts = trials.map((each) => each.checks[check] ?? {});
-	        	return cell(name, share(passed(verdicts), tried(verdicts)));
-	        })))));
+	    head(["Check", ...variants.map(({ variant }) => variant)]),
+	    h("tbody", null, Object.keys(variants[0].checks).map((check) => h("tr", null, rowHead("Check", check),
+	        variants.map(({ variant, checks }) => cell(variant, share(checks[check]),
+	            h("span", { class: "note" }, interval(checks[check]) && ` (${interval(checks[check])})`)))))));
+}
+
+// Whether a variant is better than the first one, as far as that can be told.
+function comparison({ variant, against }) {
+	const { variant: first, better, worse, equal, p, says } = against;
+	const chance = Number(p) < 0.001 ? "p < 0.001" : `p = ${Number(p).toFixed(3)}`;
+	return h("p", { class: "note" }, `${variant} against ${first}, by input: better ${count(better)}, worse ${count(worse)}, ` +
+		`equal ${count(equal)}; ${chance}: ${says}`);
 }
 
 // How many of the repetitions passed, and their runs.
@@ -188,7 +183,7 @@ export class Evaluation {
 	}
 
 	#draw() {
-		const { variants, checks, inputs } = read(this.#text.split("\n").filter(Boolean).map((line) => parse(line)));
+		const report = parse(this.#text), { variants, inputs } = read(report.trials);
 		const at = document.activeElement?.getAttribute("href"), within = this.view.contains(document.activeElement);
 		if (inputs.length === 0) {
 			this.view.replaceChildren(h("p", { class: "note" }, "No input has been tried yet."));
@@ -197,7 +192,9 @@ export class Evaluation {
 		const several = variants.size > 1, left = inputs.length - this.#rows;
 		const failing = inputs.filter((input) => rank(input.trials) < 1).length;
 		this.view.replaceChildren(
-		    h("div", { class: "sums" }, variantsTable(variants), checks.length > 0 ? checksTable(variants, checks) : null),
+		    h("div", { class: "sums" }, variantsTable(report.variants),
+		        Object.keys(report.variants[0].checks).length > 0 ? checksTable(report.variants) : null),
+		    ...report.variants.filter(({ against }) => against).map(comparison),
 		    h("h3", null, plural(inputs.length, "input"),
 		        h("span", { class: "note" }, failing > 0 ? `, ${count(failing)} of which did not always pass` : "")),
 		    h("table", { class: "of-inputs" },

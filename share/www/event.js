@@ -1,6 +1,6 @@
 // One event as a row of the conversation: a line that is there at once, and what the event holds,
 // once it is fetched.
-import { block, changedFiles, data, errorOf, fold, folded, refs, some, stderr, toolInput, usage } from "/www/blocks.js";
+import { block, changedFiles, contentParts, data, errorOf, fold, folded, refs, some, stderr, toolInput, usage } from "/www/blocks.js";
 import { h } from "/www/dom.js";
 import { bytes, duration, line } from "/www/format.js";
 
@@ -103,7 +103,7 @@ function content(key, event, payload) {
 		return [
 			h("div", { class: "tool-name" }, payload.name ?? "", " ",
 			    payload.exit_code ? h("span", { class: "tag bad" }, "exit " + payload.exit_code) : null),
-			errorOf(key + "e", payload.error), output(key + "o", payload.output),
+			errorOf(key + "e", payload.error), contentParts(key + "p", event, payload.output) ?? output(key + "o", payload.output),
 			stderr(key + "s", payload), changedFiles(payload),
 		];
 	}
@@ -111,17 +111,17 @@ function content(key, event, payload) {
 }
 
 // A short result stands there, a long one is to be opened.
-function output(key, value) {
+export function output(key, value, most = 1200) {
 	if (value === undefined || value === null)
 		return null;
 	const size = typeof value === "string" ? value.length : JSON.stringify(value).length;
-	return size <= 1200 ? data(key, value, "output") :
+	return size <= most ? data(key, value, "output") :
 		fold(key, [h("span", { class: "what" }, "output"), " ", h("span", { class: "note" },
 		    `${bytes(size)}: ${line(value, 90)}`)], () => data(key + "d", value, "output"));
 }
 
 // What else an event says, for who wants to know.
-function rest(key, payload, without) {
+export function rest(key, payload, without) {
 	const more = Object.entries(payload).filter(([name]) => !without.includes(name));
 	return more.length === 0 ? null : fold(key + "rest", h("span", { class: "note rest" }, "more: ",
 		line(more.map(([name]) => name).join(", "), 80)),
@@ -159,7 +159,8 @@ function stepCompleted(key, event, payload) {
 	];
 }
 
-function message(key, event, payload) {
+// What an event of a message says that is none: of a try that failed, of waiting; null: it is a message.
+export function messageNote(payload) {
 	if (payload.retry)
 		return [h("div", { class: "error" }, `↻ ${payload.retry.code ?? ""}: ${payload.retry.message ?? ""}`,
 		    h("span", { class: "note" }, ` try ${payload.retry.try ?? "?"} of ${payload.retry.of ?? "?"} in ${duration(payload.delay_ms ?? 0)}`))];
@@ -168,6 +169,13 @@ function message(key, event, payload) {
 		    h("span", { class: "note" }, payload.delay_ms > 0 ? ` next try in ${duration(payload.delay_ms)}` : ""))];
 	if (payload.wait)
 		return [h("div", { class: "note" }, `asks ${payload.wait.provider ?? "?"} after ${duration(payload.duration_ms ?? 0)}`)];
+	return null;
+}
+
+function message(key, event, payload) {
+	const note = messageNote(payload);
+	if (note)
+		return note;
 	const blocks = payload.blocks ?? [];
 	return [
 		folded(key + "sys", "system prompt", payload.system_prompt, 0),

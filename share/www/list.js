@@ -72,9 +72,11 @@ export class List {
 	}
 
 	#sizes;
+	#filled = new Set();                // elements with other content, whose heights are yet to be seen
 	#frame = 0;
 	#anchor = null;                     // the row at the top, and how far it is above it
 	#target = null;                     // the same of the row that was gone to, until somebody scrolls
+	#targetKey = null;
 	#wrote = -1;                        // a scroll position of ours, of which an event will come
 	#scrollTop = 0;                     // where it was
 	#shift = 0;                         // what the rows are below that, in a list above HIGHEST_PX
@@ -112,6 +114,50 @@ export class List {
 			element.remove();
 		}
 		this.draw();
+	}
+
+	// Other rows from this one on, each with a key: those that stay keep their elements, and what is at the
+	// top stays there, wherever in the list it is now. All that are shown are filled anew.
+	update(from, count) {
+		const kept = new Map(), top = this.#topKey(), target = this.#target ? this.#targetKey : null;
+		for (const [index, element] of this.shown)
+			if (index >= from) {
+				kept.set(element.listKey, element);
+				this.shown.delete(index);
+			}
+		this.count = count;
+		this.heights.cut(Math.min(from, this.heights.size));
+		for (let i = this.heights.size; i < count; i++) {
+			const key = this.rows.key(i), element = kept.get(key);
+			this.heights.push(this.measured.get(key) ?? this.rows.height(i));
+			if (top?.key === key)
+				this.#anchor = { ...top, index: i };
+			if (target === key)
+				this.#anchor = this.#target = { ...this.#target, index: i };
+			if (!element)
+				continue;
+			kept.delete(key);
+			element.listIndex = i;
+			this.shown.set(i, element);
+		}
+		for (const element of kept.values()) {
+			this.#sizes.unobserve(element);
+			element.remove();
+		}
+		for (const [index, element] of this.shown)
+			if (this.rows.fill(index, element))
+				this.#filled.add(element);
+		this.draw();
+	}
+
+	// The row at the top of the view, to be found again.
+	#topKey() {
+		if (this.count === 0 || this.following)
+			return null;
+		if (this.#anchor?.key !== undefined)
+			return this.#anchor;
+		const top = this.place, index = this.heights.at(top), element = this.shown.get(index);
+		return element ? { key: element.listKey, above: top - this.heights.before(index) } : null;
 	}
 
 	// Other rows from this one on.
@@ -265,6 +311,10 @@ export class List {
 			next = element;
 		}
 		let other = false;
+		for (const element of this.#filled)
+			if (element.isConnected)
+				other = this.#keepHeight(element) || other;
+		this.#filled.clear();
 		for (const element of made) {
 			this.#sizes.observe(element);
 			other = this.#keepHeight(element) || other;
@@ -292,6 +342,7 @@ export class List {
 		if (nearest && before >= top && before + height <= top + view)
 			return;
 		this.#target = { index, above: nearest && before > top ? Math.min(0, height - view) : 0 };
+		this.#targetKey = this.rows.key(index);
 		this.#anchor = this.#target;
 		this.draw();
 	}

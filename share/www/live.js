@@ -3,6 +3,7 @@
 // beside the events (awf-serve(1)), and it goes as its event comes.
 import { h } from "/www/dom.js";
 
+const RENEWED_MS = 3000;
 const SHOWN = 3000;                   // characters, the last ones
 const signs = { __proto__: null, thinking: "thinking", tool: "calls a tool", output: "prints" };
 
@@ -18,14 +19,20 @@ export class Live {
 	write({ call, tool, turn, kind, append, restart, cut, done }) {
 		const key = tool ?? call;
 		let now = this.#calls.get(key);
+		if (now?.isOld) {
+			now.isOld = false;
+			now.parts = [];
+			now.cut = false;
+		}
 		if (done || restart) {
 			this.#calls.delete(key);
 		} else {
 			if (now?.turn !== turn) {
-				now = { call, turn, parts: [], cut: false };
+				now = { call, tool, turn, parts: [], cut: false, version: 0 };
 				this.#calls.set(key, now);
 			}
 			now.cut ||= Boolean(cut);
+			now.version++;
 			if (append !== undefined && kind === "output" && now.parts.length > 0)
 				now.parts[0].text = (now.parts[0].text + append).slice(-2 * SHOWN);
 			else if (append !== undefined && now.parts.at(-1)?.kind === kind)
@@ -46,6 +53,18 @@ export class Live {
 	clear() {
 		this.#calls.clear();
 		this.changed();
+	}
+
+	// Another connection tells anew what is being written; until then what is here stands, for a while.
+	renew() {
+		for (const now of this.#calls.values())
+			now.isOld = true;
+		setTimeout(() => {
+			for (const [key, { isOld }] of this.#calls)
+				if (isOld)
+					this.#calls.delete(key);
+			this.changed();
+		}, RENEWED_MS);
 	}
 
 	// What is written in a call (null: in any), and in those in it: [{ n, turn, parts, cut }], n the

@@ -32,6 +32,7 @@ export class Record {
 		this.calls = [];              // by n
 		this.open = new Set();        // numbers of calls without an end
 		this.failed = new Set();      // of those that failed, in the order of their ends
+		this.loose = [];              // numbers of events of no call
 		this.attempts = [];           // { from, to: ms since the first event, or null; waits: it ended as that }
 		this.zero = 0;                // ms since 1970 of the first event
 		this.#events = new Map();     // event id → { call: its number, ends: whether it is its end, at }
@@ -74,7 +75,7 @@ export class Record {
 			if (seq === this.seq + 1) {
 				this.#push({ type, call: call === -1 ? null : call, at: at / 1000, took: took / 1000, size, label, code });
 				if (id !== null)
-					this.#events.set(id, { call, ends: false, at: at / 1000 });
+					this.#events.set(id, { call, ends: false, at: at / 1000, seq });
 			}
 	}
 
@@ -98,8 +99,10 @@ export class Record {
 			this.attempts.at(-1).to = entry.at;
 			this.attempts.at(-1).waits = entry.code === "waiting" || entry.label === "waiting";
 		}
-		if (entry.call !== null && this.calls[entry.call])
-			this.calls[entry.call].events.push(this.seq);
+		if (entry.call === null)
+			this.loose.push(this.seq);
+		else
+			this.calls[entry.call]?.events.push(this.seq);
 	}
 
 	// Takes the event of a line. False: it is not the one that comes next, but a later one.
@@ -120,7 +123,7 @@ export class Record {
 			call = this.#begin(event, payload, at, call);
 		else if (ends)
 			this.#endCall(call, payload, at);
-		this.#events.set(event.event_id, { call, ends, at });
+		this.#events.set(event.event_id, { call, ends, at, seq: event.seq });
 		const usage = type === "message.assistant" ? payload.usage : null;
 		if (usage && call !== null) {
 			this.calls[call].tokensIn += number(usage.input_tokens);
@@ -154,8 +157,9 @@ export class Record {
 
 	// How long what an event ends went on, as the outline has it; 0: it ends nothing.
 	#took(event, type, at, ended) {
+		// What the outline told of a call may be newer than the events that it told.
 		if (ended !== null)
-			return ended.state === "open" ? Math.max(0, exact(at - ended.at)) : 0;
+			return ended.state === "open" || (ended.until === at && !event.payload?.approval?.decision) ? Math.max(0, exact(at - ended.at)) : 0;
 		if (type === "tool.result")
 			return Math.max(0, exact(at - (this.#events.get(event.parent_event_id)?.at ?? at)));
 		return type === "message.assistant" || type === "run.completed" ? Math.max(0, number(event.payload?.duration_ms)) : 0;
@@ -218,6 +222,17 @@ export class Record {
 
 	// The call that an event is of, by the id of the event; null: it is not known.
 	callOf(eventId) { return this.#events.get(eventId)?.call ?? null; }
+
+	// The number of the event of an id; null: it is not known.
+	seqOf(eventId) { return this.#events.get(eventId)?.seq ?? null; }
+
+	// What the call that an event ends has cost is known to the server alone.
+	async learnCost(seq) {
+		const { calls } = await get(`${runPath(this.runId)}/outline?after=${seq - 1}&limit=1`);
+		for (const { n, id, cost } of calls)
+			if (this.calls[n]?.id === id)
+				this.calls[n].cost = cost;
+	}
 
 	// Whether a call is another, or in it.
 	isWithin(n, other) {

@@ -2,22 +2,25 @@
 // read first; then each event comes by the stream, once, in order. When an attempt has ended the
 // stream does, too; a further attempt, or a decision, is seen by asking now and then.
 import { againButton } from "/www/again.js";
-import { get, post, runPath } from "/www/api.js";
-import { forgetOpened } from "/www/blocks.js";
+import { get, post, request, runPath } from "/www/api.js";
+import { forgetOpened, openAll } from "/www/blocks.js";
 import { compareWith } from "/www/compare.js";
 import { Conversation } from "/www/conversation.js";
+import { Details } from "/www/details.js";
 import { ask, byId, h, say, throttle } from "/www/dom.js";
 import { Evaluation, isEvaluation } from "/www/evaluation.js";
 import { isError } from "/www/event.js";
+import { Events } from "/www/events.js";
 import { count, dollars, duration, signs, when } from "/www/format.js";
 import { parse, parseExactly } from "/www/json.js";
 import { setKeys } from "/www/keys.js";
+import { Live } from "/www/live.js";
 import { Outcome } from "/www/outcome.js";
 import { Payloads } from "/www/payloads.js";
 import { Record } from "/www/record.js";
 import { matches, search } from "/www/search.js";
 import { Stream } from "/www/stream.js";
-import { Tree } from "/www/tree.js";
+import { legend, Tree } from "/www/tree.js";
 import { Waits } from "/www/waits.js";
 
 const ASK_MS = 5000, TICK_MS = 1000, DRAW_MS = 120, TYPED_MS = 250, EVALUATED_MS = 3000;
@@ -34,8 +37,11 @@ const kinds = {
 
 // Set by each look at the run, of which a later one may be answered first.
 let looked = 0, asked = 0;
-let runId, record, payloads, tree, conversation, outcome, waits, stream, info, parts, skew = 0;
+let runId, record, payloads, live, tree, conversation, events, details, outcome, waits, stream, info, parts, skew = 0;
 let evaluation = null;                // of a run of awf-eval
+
+// What is seen of what was said: the conversation, or all events.
+let shown = null;
 
 const said = (text) => say(parts.problem, text);
 // ms since the first event, by the clock of the machine where the run is as far as its events tell it.
@@ -96,7 +102,8 @@ function showFigures() {
 
 const drawSoon = throttle(DRAW_MS, () => {
 	tree.draw(now());
-	conversation.grow();
+	shown.grow();
+	details.draw();
 	showTell();
 	outcome.draw(now(), info.status);
 	showFigures();
@@ -136,7 +143,7 @@ function open() {
 		state: (state, error) => {
 			say(byId("link"), state === "cut" ? "connection lost, trying again" : "");
 			if (state === "live")
-				conversation.live.clear();
+				live.renew();
 			if (state !== "over")
 				return;
 			stream = null;
@@ -160,13 +167,15 @@ function take(data, id) {
 	}
 	lastId = id ?? lastId;
 	payloads.put(event);
-	if (conversation.found && matches(event, needle))
-		conversation.found.add(event.seq);
+	if (shown.found && matches(event, needle))
+		shown.found.add(event.seq);
 	if (event.type === "message.assistant" || event.type.endsWith(".completed")) {
 		const call = record.entries[event.seq - 1]?.call;
 		if (call !== null && call !== undefined)
-			conversation.live.forget(record.calls[call].event_id, event.type === "message.assistant" ? event.payload?.turn : undefined);
+			live.forget(record.calls[call].event_id, event.type === "message.assistant" ? event.payload?.turn : undefined);
 	}
+	if (event.type === "step.completed" && record.calls[record.entries[event.seq - 1].call]?.tokensOut > 0)
+		record.learnCost(event.seq).then(drawSoon, () => null);
 	if (event.type.endsWith(".completed") || event.type.startsWith("run.") || event.type === "message.assistant")
 		refreshSoon();
 	if (/^(step|run)\.completed$/.test(event.type))
@@ -176,14 +185,15 @@ function take(data, id) {
 
 function named(name, data) {
 	if (name === "live") {
-		conversation.live.write(JSON.parse(data));
+		live.write(JSON.parse(data));
 	} else if (name === "reset") {
 		lastId = null;
 		record.clear();
 		payloads.clear();
 		forgetOpened();
-		conversation.list.measured.clear();
-		conversation.live.clear();
+		conversation.clear();
+		events.list.measured.clear();
+		live.clear();
 		choose(null);
 		tree.mark(null);
 		refreshSoon();
@@ -195,17 +205,42 @@ function named(name, data) {
 /* ---- what is done ---- */
 
 function choose(call) {
-	conversation.select(call);
-	const name = call === null ? "" : record.calls[call].id ?? record.calls[call].name;
-	say(parts.where, call === null ? "All events" : name);
-	parts.all.hidden = call === null;
+	shown.select(call);
+	showWhere();
+	details.choose(call, []);
 	showTell();
+	keepAddress();
+}
+
+function showWhere() {
+	const { call } = shown, whole = shown === events ? "All events" : "Whole run";
+	say(parts.where, call === null ? whole : record.calls[call].id ?? record.calls[call].name);
+	say(parts.all, whole);
+	parts.all.hidden = call === null;
+}
+
+// The conversation, or all events (view=events in the address), with what was chosen in the other.
+function showView(word) {
+	const other = word === "events" ? events : conversation, was = shown;
+	shown = other;
+	parts.talkView.setAttribute("aria-pressed", String(shown === conversation));
+	parts.eventsView.setAttribute("aria-pressed", String(shown === events));
+	parts.conversation.hidden = shown !== conversation;
+	parts.events.hidden = shown !== events;
+	parts.download.hidden = shown !== events;
+	if (was !== shown) {
+		shown.current = was.current;
+		shown.select(was.call, was.types, was.found);
+		shown.list.follow(was.list.following);
+		was.list.change(0, 0);
+	}
+	showWhere();
 	keepAddress();
 }
 
 // The field in which an agent is told something: of a call that works, or waits.
 function showTell() {
-	const call = conversation.call === null ? null : record.calls[conversation.call];
+	const call = shown.call === null ? null : record.calls[shown.call];
 	parts.tell.hidden = !(parts.may.includes("decide") && call?.kind === "agent" && call.id &&
 	    ["running", "waiting"].includes(record.told(call)));
 }
@@ -213,11 +248,11 @@ function showTell() {
 async function tell(event) {
 	event.preventDefault();
 	const text = parts.tell.elements.text, data = text.value.trim();
-	if (data === "" || conversation.call === null)
+	if (data === "" || shown.call === null)
 		return;
 	try {
 		const { goes_on: next } = await post(runPath(runId) + "/decisions",
-		    { decision: "tell", call: record.calls[conversation.call].id, data });
+		    { decision: "tell", call: record.calls[shown.call].id, data });
 		text.value = "";
 		say(parts.told, next === "at_once" ? "Told: it reads this before its next turn." : "Kept: it reads this when the run goes on.");
 	} catch (error) {
@@ -229,17 +264,18 @@ async function tell(event) {
 function goTo(seq, focus) {
 	if (!(seq >= 1 && seq <= record.seq))
 		return;
-	if (conversation.indexOf(seq) === -1) {
+	if (shown.indexOf(seq) === -1) {
 		showKind("");
 		lookFor("");
 	}
-	if (conversation.indexOf(seq) === -1) {
+	if (shown.indexOf(seq) === -1) {
 		choose(null);
 		tree.mark(null);
 	}
 	follow(false);
 	showPane("conversation");
-	conversation.show(seq, focus);
+	shown.show(seq, focus);
+	details.choose(record.entries[seq - 1].call, shown === conversation ? conversation.rowOf(seq)?.seqs ?? [seq] : [seq]);
 	keepAddress();
 }
 
@@ -249,7 +285,7 @@ let needle = "", searching = null;
 
 function showKind(word) {
 	parts.kind.value = word;
-	conversation.select(conversation.call, kinds[word]?.[1] ?? null);
+	shown.select(shown.call, kinds[word]?.[1] ?? null);
 	keepAddress();
 }
 
@@ -261,7 +297,7 @@ async function lookFor(words) {
 	needle = words.trim().toLowerCase();
 	keepAddress();
 	if (needle === "") {
-		conversation.select(conversation.call, undefined, null);
+		shown.select(shown.call, undefined, null);
 		say(parts.found, "");
 		return;
 	}
@@ -270,10 +306,10 @@ async function lookFor(words) {
 		await search(runId, needle, mine.signal, (seqs, all) => {
 			if (mine.signal.aborted)
 				return;
-			if (conversation.found === seqs)
-				conversation.grow();
+			if (shown.found === seqs)
+				shown.grow();
 			else
-				conversation.select(conversation.call, undefined, seqs);
+				shown.select(shown.call, undefined, seqs);
 			say(parts.found, `${count(seqs.size)}${all ? "" : " …"}`);
 		});
 	} catch (error) {
@@ -282,16 +318,18 @@ async function lookFor(words) {
 	}
 }
 
-// The address is that of what is shown: "#12&show=errors&call=a:0:0&q=text"; nothing for an evaluation.
+// The address is that of what is shown: "#12&view=events&show=errors&call=a:0:0&q=text"; nothing for an evaluation.
 function keepAddress() {
 	const more = new URLSearchParams();
+	if (shown === events)
+		more.set("view", "events");
 	if (parts.kind.value)
 		more.set("show", parts.kind.value);
-	if (conversation.call !== null)
-		more.set("call", record.calls[conversation.call].id);
+	if (shown.call !== null)
+		more.set("call", record.calls[shown.call].id);
 	if (needle)
 		more.set("q", parts.search.value.trim());
-	const seq = conversation.indexOf(conversation.current) === -1 ? "" : String(conversation.current);
+	const seq = shown.indexOf(shown.current) === -1 ? "" : String(shown.current);
 	const hash = parts.panes.dataset.pane === "evaluation" ? "" : [seq, more.toString()].filter(Boolean).join("&");
 	if (location.hash.slice(1) !== hash)
 		history.replaceState(null, "", hash ? "#" + hash : location.pathname);
@@ -300,6 +338,7 @@ function keepAddress() {
 function takeAddress(focus) {
 	const [, seq, more] = location.hash.match(/^#?(\d*)&?(.*)$/s), parameters = new URLSearchParams(more);
 	const call = record.calls.findLastIndex(({ id }) => id === parameters.get("call"));
+	showView(parameters.get("view") ?? "");
 	showKind(parameters.get("show") ?? "");
 	choose(call === -1 ? null : call);
 	tree.mark(call === -1 ? null : call);
@@ -311,16 +350,18 @@ function takeAddress(focus) {
 
 function follow(on) {
 	parts.follow.setAttribute("aria-pressed", String(on));
-	conversation.list.follow(on);
+	shown.list.follow(on);
 }
 
 function showPane(name) {
 	parts.panes.dataset.pane = name;
-	for (const each of ["tree", "conversation", "evaluation"])
+	for (const each of ["tree", "conversation", "details", "evaluation"])
 		parts[each + "Tab"].setAttribute("aria-pressed", String(each === name));
 	parts.bothTab.setAttribute("aria-pressed", String(name !== "evaluation"));
+	parts.detailsButton.setAttribute("aria-pressed", String(name === "details"));
 	tree?.list.draw();
-	conversation?.list.draw();
+	shown?.list.draw();
+	details?.draw();
 	if (evaluation)
 		keepAddress();
 }
@@ -364,15 +405,45 @@ function step(by) {
 		evaluation.step(by);
 		return;
 	}
-	const seq = conversation.step(by);
+	const seq = shown.step(by);
 	if (seq !== null)
 		goTo(seq, true);
 }
 
 function stepError(by) {
-	const seq = conversation.nextError(by);
+	const seq = shown.nextError(by);
 	if (seq !== null)
 		goTo(seq, true);
+}
+
+// Opens the first thing that is folded in the chosen row.
+function toggleRow() {
+	const row = shown.list.shown.get(shown.indexOf(shown.current)), fold = row?.querySelector("details");
+	if (fold)
+		fold.open = !fold.open;
+}
+
+let allOpen = null;
+
+function toggleAll() {
+	allOpen = allOpen === null ? true : allOpen ? false : null;
+	openAll(allOpen);
+	shown.redraw();
+}
+
+// The record, as a file.
+async function download() {
+	try {
+		const url = URL.createObjectURL(await (await request(runPath(runId) + "/events")).blob());
+		h("a", { href: url, download: runId + ".jsonl" }).click();
+		setTimeout(() => URL.revokeObjectURL(url), 60_000);
+	} catch (error) {
+		said(error.message);
+	}
+}
+
+function toggleDetails() {
+	showPane(parts.panes.dataset.pane === "details" ? "tree" : "details");
 }
 
 function showAll() {
@@ -383,13 +454,17 @@ function showAll() {
 }
 
 const keys = [
-	{ keys: ["j", "ArrowDown"], text: "Next event (in the tree: row)", run: () => step(1) },
-	{ keys: ["k", "ArrowUp"], text: "Previous event", run: () => step(-1) },
+	{ keys: ["j", "ArrowDown"], text: "Next row (in the tree, too)", run: () => step(1) },
+	{ keys: ["k", "ArrowUp"], text: "Previous row", run: () => step(-1) },
+	{ keys: ["o"], text: "Open what is folded in the row, or fold it", run: () => toggleRow() },
 	{ keys: ["e"], text: "Next error", run: () => stepError(1) },
 	{ keys: ["E"], text: "Previous error", run: () => stepError(-1) },
-	{ keys: ["g"], text: "First event", run: () => goTo(conversation.firstSeq, true) },
-	{ keys: ["G"], text: "Last event", run: () => goTo(conversation.lastSeq, true) },
-	{ keys: ["f"], text: "Follow new events", run: () => follow(!conversation.list.following) },
+	{ keys: ["O"], text: "Open all that is folded, fold all, each as it was", run: toggleAll },
+	{ keys: ["g"], text: "First row", run: () => goTo(shown.firstSeq, true) },
+	{ keys: ["G"], text: "Last row", run: () => goTo(shown.lastSeq, true) },
+	{ keys: ["f"], text: "Follow what comes", run: () => follow(!shown.list.following) },
+	{ keys: ["l"], text: "All events (a log), or the conversation", run: () => showView(shown === events ? "" : "events") },
+	{ keys: ["d"], text: "Details of what is selected, or the steps again", run: toggleDetails },
 	{ keys: ["/"], text: "Search in the events", run: () => {
 		showPane("conversation");
 		parts.search.focus();
@@ -408,8 +483,8 @@ const keys = [
 	{ keys: ["0"], text: "Show all times", run: () => tree.zoom(0) },
 	{ keys: ["[", "]"], text: "Earlier, later", run: ({ key }) => tree.pan(key === "]" ? 0.5 : -0.5) },
 	{ keys: ["x"], text: "Stop the run", run: stop },
-	{ keys: ["u", "Escape"], text: "All events; then the list of runs", run: () => {
-		if (conversation.call === null && !needle && !parts.kind.value)
+	{ keys: ["u", "Escape"], text: "The whole run; then the list of runs", run: () => {
+		if (shown.call === null && !needle && !parts.kind.value)
 			location.assign("/");
 		showAll();
 	} },
@@ -438,22 +513,29 @@ function build(main, may) {
 		}, { hidden: true }),
 		search: h("input", { type: "search", class: "search", placeholder: "Search", "aria-label": "Search in the events",
 			autocomplete: "off", "aria-keyshortcuts": "/" }),
-		found: h("span", { role: "status", class: "note" }),
+		found: h("span", { role: "status", class: "note found" }),
 		kind: h("select", { "aria-label": "Show", onchange: () => showKind(parts.kind.value) },
 		    h("option", { value: "" }, "Everything"),
 		    Object.entries(kinds).map(([word, [text]]) => h("option", { value: word }, text))),
 		outcome: h("section", { class: "outcome-list", "aria-label": "What runs and what failed" }),
-		follow: button("Follow", () => follow(!conversation.list.following), { "aria-pressed": "false", "aria-keyshortcuts": "f" }),
+		follow: button("Follow", () => follow(!shown.list.following), { "aria-pressed": "false", "aria-keyshortcuts": "f" }),
 		axis: h("div", { class: "axis", "aria-hidden": "true" }),
 		tree: h("div", { class: "scroll" }),
 		conversation: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" }),
+		events: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys", hidden: true }),
+		details: h("div", { class: "scroll", tabIndex: 0, role: "group", "aria-label": "Scrolled by keys" }),
+		talkView: button("Conversation", () => showView(""), { "aria-pressed": "true" }),
+		eventsView: button("Events", () => showView("events"), { "aria-pressed": "false", "aria-keyshortcuts": "l" }),
+		download: button("Download", download, { hidden: true }),
+		detailsButton: button("Details", toggleDetails, { class: "details-button", "aria-pressed": "false", "aria-keyshortcuts": "d" }),
 		told: h("span", { role: "status", class: "note" }),
 		treeTab: button("Steps", () => showPane("tree"), { "aria-pressed": "true" }),
 		conversationTab: button("Conversation", () => showPane("conversation"), { "aria-pressed": "false" }),
+		detailsTab: button("Details", () => showPane("details"), { "aria-pressed": "false" }),
 		bothTab: button("Steps and conversation", () => showPane("conversation"), { class: "both", "aria-pressed": "true" }),
 		evaluationTab: button("Evaluation", () => showPane("evaluation"), { class: "evaluation", "aria-pressed": "false", "aria-keyshortcuts": "v" }),
 	};
-	parts.tabs = h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab, parts.bothTab);
+	parts.tabs = h("div", { class: "tabs", role: "group", "aria-label": "View" }, parts.treeTab, parts.conversationTab, parts.detailsTab, parts.bothTab);
 	parts.tell = h("form", { class: "tell", hidden: true, onsubmit: tell },
 	    h("input", { name: "text", type: "text", placeholder: "Tell the agent", "aria-label": "Tell the agent", autocomplete: "off" }),
 	    h("button", { type: "submit" }, "Tell"), parts.told);
@@ -461,10 +543,12 @@ function build(main, may) {
 	    h("section", { class: "pane tree", "aria-label": "Steps and times" },
 	        h("div", { class: "pane-head" }, h("h2", null, "Steps"), h("span", { class: "zoom" },
 	            button("−", () => tree.zoom(2), { "aria-label": "Zoom out" }),
-	            button("+", () => tree.zoom(0.5), { "aria-label": "Zoom in" })), parts.axis),
+	            button("+", () => tree.zoom(0.5), { "aria-label": "Zoom in" })), legend(), parts.axis),
 	        parts.tree),
 	    h("section", { class: "pane conversation", "aria-label": "Conversation" },
-	        h("div", { class: "pane-head" }, parts.where, parts.all, parts.found, parts.search, parts.kind, parts.follow), parts.conversation, parts.tell));
+	        h("div", { class: "pane-head" }, h("div", { class: "views", role: "group", "aria-label": "What is shown" }, parts.talkView, parts.eventsView), parts.where, parts.all,
+	            parts.found, parts.search, parts.kind, parts.follow, parts.download, parts.detailsButton), parts.conversation, parts.events, parts.tell),
+	    h("section", { class: "pane details-pane", "aria-label": "Details" }, h("div", { class: "pane-head" }, h("h2", null, "Details")), parts.details));
 	let typed = 0;
 	parts.search.addEventListener("input", () => {
 		clearTimeout(typed);
@@ -500,8 +584,12 @@ export async function showRun(main, name, may) {
 	payloads = new Payloads(record);
 	build(main, may);
 	waits = new Waits(runId, parts.waits, may.includes("decide"), refreshSoon);
-	conversation = new Conversation(record, payloads, parts.conversation, said);
-	outcome = new Outcome(record, payloads, conversation.live, parts.outcome, {
+	live = new Live(record, throttle(50, () => shown.grow()));
+	conversation = new Conversation(record, payloads, live, parts.conversation, said);
+	events = new Events(record, payloads, live, parts.events, said);
+	details = new Details(record, payloads, parts.details);
+	shown = conversation;
+	outcome = new Outcome(record, payloads, live, parts.outcome, {
 		choose: (call) => {
 			choose(call);
 			tree.mark(call);
@@ -530,17 +618,25 @@ export async function showRun(main, name, may) {
 	showEvaluation(!named);
 	window.addEventListener("hashchange", () => takeAddress(true));
 	// The number of an event leads to it among those that are shown; in another tab, among all.
+	for (const element of [parts.conversation, parts.events, parts.details])
+		element.addEventListener("click", (event) => {
+			const link = event.target.closest("a.seq");
+			if (!link || event.ctrlKey || event.metaKey || event.shiftKey)
+				return;
+			event.preventDefault();
+			goTo(Number(link.hash.slice(1)), true);
+		});
+	for (const element of [parts.conversation, parts.events])
+		element.addEventListener("scroll", () => {
+			if (!shown.list.following)
+				parts.follow.setAttribute("aria-pressed", "false");
+		}, { passive: true });
+	// A row that is clicked shows its details, where there is room for them.
 	parts.conversation.addEventListener("click", (event) => {
-		const link = event.target.closest("a.seq");
-		if (!link || event.ctrlKey || event.metaKey || event.shiftKey)
-			return;
-		event.preventDefault();
-		goTo(Number(link.hash.slice(1)), true);
+		const row = event.target.closest("article.talk[data-seq]"), seq = Number(row?.dataset.seq);
+		if (row && !event.target.closest("a, button") && getSelection().isCollapsed)
+			details.choose(record.entries[seq - 1].call, conversation.rowOf(seq)?.seqs ?? [seq]);
 	});
-	parts.conversation.addEventListener("scroll", () => {
-		if (!conversation.list.following)
-			parts.follow.setAttribute("aria-pressed", "false");
-	}, { passive: true });
 	if (!isOver())
 		open();
 	setInterval(() => {

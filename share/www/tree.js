@@ -33,6 +33,24 @@ function byNumber(calls) {
 	});
 }
 
+// What signs and bars mean.
+export function legend() {
+	const sign = (state) => h("dt", { class: "is-" + state }, h("span", { class: "sign" }, signs[state]));
+	const bars = (name) => h("dt", null, h("span", { class: "bar " + name }));
+	const all = () => h("dl", null, [
+		["running", "runs"], ["done", "done"], ["reused", "the same as in an earlier attempt: not made again"], ["failed", "failed"],
+		["unfinished", "has no end: the run died"], ["waiting", "waits"], ["skipped", "skipped, or not needed any more"], ["cancelled", "cancelled"],
+	].map(([state, text]) => [sign(state), h("dd", null, text)]), [
+		["call is-done", "a call that is done"], ["call is-failed", "that failed"], ["call is-running", "that runs"], ["call is-waiting", "that waits"],
+		["call is-skipped", "skipped, cancelled, or without an end"],
+		["turn", "an answer of a model"], ["tool", "a tool"], ["whole", "an attempt of the run"],
+	].map(([name, text]) => [bars(name), h("dd", null, text)]));
+	return h("details", { class: "legend", ontoggle: ({ currentTarget }) => {
+		if (currentTarget.children.length === 1)
+			currentTarget.append(all());
+	} }, h("summary", null, "Signs"));
+}
+
 export class Tree {
 	// on: choose(call number or null), event(seq).
 	constructor(record, scroller, axisElement, on) {
@@ -216,7 +234,7 @@ export class Tree {
 		// Of a step that is made several times: which time, and which item; of a round or branch its number.
 		const [item, occurrence] = (call.id ?? "").split(":").reverse();
 		const many = (occurrence > 0 ? ":" + occurrence : "") + (item > 0 || call.step === call.n ? `[${item}]` : "");
-		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name} ${duration(until - call.at)}`)];
+		const bars = [bar(this.scale, call.at, until, `call is-${state}`, `${call.name}: ${duration(until - call.at)}, from +${duration(call.at)} to +${duration(until)}`)];
 		if (call.children.length === 0 && !open)
 			for (const seq of call.events.slice(0, BARS_MOST))
 				bars.push(this.#eventBar(seq));

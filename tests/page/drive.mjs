@@ -7,6 +7,7 @@ import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "n
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { hostile } from "./markdown-cases.mjs";
 import { startRelay } from "./relay.mjs";
 
 const require = createRequire(import.meta.url);
@@ -35,9 +36,16 @@ const logIn = async (at = url) => {
 	await page.waitForSelector("main.runs tbody", { state: "attached" });
 	await until("the code leaves the address", () => new URL(page.url()).hash === "");
 };
+// With all its events, or with its conversation.
 const openRun = async (run, at = url) => {
-	await page.goto(`${at}/runs/${run}`);
+	await page.goto("about:blank");
+	await page.goto(`${at}/runs/${run}#view=events`);
 	await page.waitForSelector("article.event", { timeout: 100_000 });
+};
+const openTalk = async (run, at = url, more = "") => {
+	await page.goto("about:blank");
+	await page.goto(`${at}/runs/${run}${more}`);
+	await page.waitForSelector("article.talk", { timeout: 100_000 });
 };
 const events = async () => Number(await page.evaluate(() => [...document.querySelectorAll(".figures > div")]
 	.find((each) => each.textContent.startsWith("Events"))?.lastChild.textContent));
@@ -51,7 +59,7 @@ const until = async (what, check, ms = 20_000) => {
 
 // The numbers of all events that the conversation has, from its beginning to its end.
 const allEvents = () => page.evaluate(async () => {
-	const scroller = document.querySelector(".conversation .scroll"), seen = [];
+	const scroller = document.querySelector(".conversation .scroll:not([hidden])"), seen = [];
 	const frame = () => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 30)));
 	scroller.scrollTop = 0;
 	for (let before = -1; scroller.scrollTop !== before;) {
@@ -68,11 +76,12 @@ const allEvents = () => page.evaluate(async () => {
 	return [...new Set(seen)].sort((a, b) => a - b);
 });
 // Calls look with each screenful of events, once they are there.
-async function everyRow(look) {
-	const scroller = "document.querySelector('.conversation .scroll')";
+async function everyRow(look, empty = "article.event.empty:not(:has(button))") {
+	const scroller = "document.querySelector('.conversation .scroll:not([hidden])')";
 	await page.evaluate(`${scroller}.scrollTop = 0`);
+	await page.waitForTimeout(120);
 	for (let before = -1, now = 0; now !== before;) {
-		await until("what is seen is here", () => page.evaluate(() => document.querySelector("article.event.empty:not(:has(button))") === null));
+		await until("what is seen is here", () => page.evaluate((empty) => document.querySelector(empty) === null, empty));
 		await look();
 		before = now;
 		now = await page.evaluate(`${scroller}.scrollTop += ${scroller}.clientHeight * 0.8, ${scroller}.scrollTop`);
@@ -110,10 +119,38 @@ async function everything(tab = page) {
 	        }).concat([["title", document.title], ["waits", [...document.querySelectorAll(".wait")].map((each) => each.open)],
 	        	["times", document.querySelector(".axis").textContent]])));
 	await tab.bringToFront();
-	for (const selector of [".conversation .scroll", ".tree .scroll"])
+	for (const selector of [".conversation .scroll:not([hidden])", ".tree .scroll"])
 		await tab.evaluate(`document.querySelector("${selector}").scrollTop = 0`);
 	await page.waitForTimeout(300);
-	return { above: await above(), events: await rows(".conversation .scroll", "article"), tree: await rows(".tree .scroll", "item") };
+	return { above: await above(), events: await rows(".conversation .scroll:not([hidden])", "article"), tree: await rows(".tree .scroll", "item") };
+}
+
+// All rows of the conversation, from the first to the last.
+async function talked() {
+	const rows = new Map();
+	await everyRow(async () => {
+		for (const [key, row] of await page.$$eval("article.talk", (all) => all.map((each) => [each.getAttribute("aria-posinset"), {
+			name: each.className, label: each.getAttribute("aria-label"), text: each.querySelector(".main").textContent, html: each.querySelector(".main").innerHTML,
+			summary: each.querySelector("summary")?.textContent ?? "", margin: each.querySelector(".margin").textContent, open: each.querySelectorAll("details[open]").length, seq: each.dataset.seq,
+		}])))
+			rows.set(Number(key), row);
+	}, "article.talk.empty:not(:has(button))");
+	return [...rows].sort(([a], [b]) => a - b).map(([, row]) => row);
+}
+// What a row says, whatever is open in it.
+const withoutFolds = ({ name, label, summary, margin, open, text }) => ({ name: name.replace(/ current/, ""), label, summary, margin, text: open > 0 ? "" : text });
+// The numbers of all events that the rows of the conversation are made of.
+const talkedSeqs = () => page.evaluate(async () => {
+	const { Record } = await import("/www/record.js"), { Talk } = await import("/www/talk.js"), { get, runPath } = await import("/www/api.js");
+	const { run_id, started } = await get(runPath(location.pathname.split("/").at(-1))), record = new Record(run_id, started);
+	await record.load(() => {});
+	return new Talk(record, { within: () => [] }).rows(null).flatMap(({ seqs }) => seqs);
+});
+// The row of an event, seen and filled.
+async function goToRow(seq) {
+	await page.evaluate((to) => { location.hash = location.hash.replace(/^#?\d*&?/, `#${to}&`).replace(/&$/, ""); }, seq);
+	await page.waitForSelector("article.talk.current:not(.empty)");
+	await page.waitForTimeout(100);
 }
 
 // What a page that has followed a run shows by now is what it shows once it is loaded anew.
@@ -173,7 +210,7 @@ async function scrolled() {
 		.find(({ name }) => name === "TaskDuration").value * 1000;
 	const before = await threadTime();
 	const { frames, rows, last } = await page.evaluate(async () => {
-		const scroller = document.querySelector(".conversation .scroll"), frames = [];
+		const scroller = document.querySelector(".conversation .scroll:not([hidden])"), frames = [];
 		const after = new MessageChannel();
 		let rows = 0;
 		// From the begin of a frame until its work is done, painting included.
@@ -225,12 +262,12 @@ async function scrolling(run, many, most) {
 	await page.waitForTimeout(500);
 	const [top, bottom, end] = await page.evaluate(() => {
 		const { top, bottom } = document.querySelector("article.current").getBoundingClientRect();
-		return [top, bottom, document.querySelector(".conversation .scroll").getBoundingClientRect().bottom];
+		return [top, bottom, document.querySelector(".conversation .scroll:not([hidden])").getBoundingClientRect().bottom];
 	});
 	assert.ok(top > 0 && bottom <= end + 1, `the last event is not seen: ${top} ${bottom} ${end}`);
 	// To one in the middle, and from there as far as a wheel says.
 	const middle = String(Math.floor(many / 2));
-	await page.goto(`${url}/runs/${run}#${middle}`);
+	await page.goto(`${url}/runs/${run}#${middle}&view=events`);
 	await page.waitForSelector(`article.current[data-seq='${middle}']:not(.empty)`, { timeout: 60_000 });
 	await page.waitForTimeout(500);
 	const place = () => page.evaluate(() => document.querySelector("article.current").getBoundingClientRect().top);
@@ -267,12 +304,14 @@ const scenarios = {
 		await page.fill("#q", id);
 		await until("the one of that id", async () => (await names()).join() === "demo");
 		await page.click("tbody th a");
+		await page.waitForSelector("article.talk");
+		await page.keyboard.press("l");
 		await page.waitForSelector("article.event");
 		assert.deepEqual(await allEvents(), upTo(await events()));
 		assert.match(await page.textContent("h1"), /demo/);
 		// A link to one event, in another tab, which is logged in as this one is.
 		const other = await context.newPage();
-		await other.goto(page.url().split("#")[0] + "#4");
+		await other.goto(page.url().split("#")[0] + "#4&view=events");
 		await other.waitForSelector("article.current[data-seq='4']");
 		await other.close();
 	},
@@ -428,13 +467,13 @@ const scenarios = {
 		assert.match(await page.textContent(".figures"), /Tokens15k in, 4\.6k outCost\$0\.113/);
 		assert.match(await page.textContent(".item.call:has-text('analyse')"), /\$0\.113 · 20k tok/);
 		// The system prompt is folded, a change shown as one.
-		await page.goto(`${url}/runs/${run}#13`);
+		await page.goto(`${url}/runs/${run}#13&view=events`);
 		await page.waitForSelector("article.current details:not([open]) > summary:has-text('system prompt')");
-		await page.evaluate(() => { location.hash = "#24"; });
+		await page.evaluate(() => { location.hash = "#24&view=events"; });
 		assert.equal(await page.textContent("article.current .diff .gone"), "removed: -\t.most = 8,");
 		assert.equal(await page.textContent("article.current .diff .new"), "added: +\t.most = 64,\t/* 8 made requests wait */");
 		// Of an answer that tells its cost alone no tokens are told.
-		await page.evaluate(() => { location.hash = "#28"; });
+		await page.evaluate(() => { location.hash = "#28&view=events"; });
 		assert.equal(await page.textContent("article.current[data-seq='28'] footer"), "claude-sonnet-4-5 · 900 ms");
 		await openRun(run);
 		const seqs = () => page.$$eval("article[data-seq]", (all) => all.map((row) => Number(row.dataset.seq)));
@@ -458,12 +497,12 @@ const scenarios = {
 		for (const [kind, word] of [["errors", /error|held/], ["tools", /tool/], ["messages", /model|user/]]) {
 			await page.selectOption(".pane-head select", kind);
 			await until(kind, async () => (await page.$$eval("article[data-seq]", (rows) => rows.map((row) => row.className))).every((name) => word.test(name)));
-			assert.equal(hash(), "#show=" + kind);
+			assert.equal(hash(), "#view=events&show=" + kind);
 			assert.ok((await allEvents()).length > 2 && (await allEvents()).length < all.length);
 		}
 		await page.click(".item.call:has-text('analyse') .name");
 		await until("of the call", async () => await page.textContent(".pane.conversation h2") === "analyse:0:0");
-		assert.equal(hash(), "#show=messages&call=analyse%3A0%3A0");
+		assert.equal(hash(), "#view=events&show=messages&call=analyse%3A0%3A0");
 		const shown = await allEvents();
 		await page.reload();
 		await page.waitForSelector("article.event");
@@ -477,13 +516,13 @@ const scenarios = {
 		// The number of one of them leads to it, and leaves them.
 		await page.click(`article[data-seq="${shown.at(-1)}"] a.seq`);
 		await page.waitForSelector(`article.current[data-seq="${shown.at(-1)}"]`);
-		assert.equal(hash(), `#${shown.at(-1)}&show=messages&call=analyse%3A0%3A0`);
+		assert.equal(hash(), `#${shown.at(-1)}&view=events&show=messages&call=analyse%3A0%3A0`);
 		// A link to an event that is not among them shows it all the same.
-		await page.evaluate(() => { location.hash = "#2"; });
+		await page.evaluate(() => { location.hash = "#2&view=events"; });
 		await page.waitForSelector("article.current[data-seq='2']");
-		assert.equal(hash(), "#2");
+		assert.equal(hash(), "#2&view=events");
 		await page.goBack();
-		await until("as before", async () => hash() === `#${shown.at(-1)}&show=messages&call=analyse%3A0%3A0`);
+		await until("as before", async () => hash() === `#${shown.at(-1)}&view=events&show=messages&call=analyse%3A0%3A0`);
 		await until("the same events", async () => (await allEvents()).join() === shown.join());
 	},
 
@@ -505,6 +544,27 @@ const scenarios = {
 					times: [...calls.flatMap(({ at, until }) => [at, until ?? -1]), ...entries.map(({ at }) => at)],
 				}));
 			}, run);
+			// What the outline tells of calls may be newer than its last event: the rest comes by the stream.
+			const [whole, late] = await page.evaluate(async (run) => {
+				const { Record } = await import("/www/record.js"), { get, request, runPath } = await import("/www/api.js");
+				const { run_id, started } = await get(runPath(run)), one = new Record(run_id, started), other = new Record(run_id, started);
+				await one.load(() => {});
+				const { fetch } = window;
+				window.fetch = async (...given) => {
+					const all = await (await fetch(...given)).json();
+					const events = all.events.slice(0, all.events.length / 2), last = events.at(-1)[0];
+					return new Response(JSON.stringify({ calls: all.calls.filter(({ first_seq: first }) => first <= last), events, next: null }));
+				};
+				await other.load(() => {});
+				window.fetch = fetch;
+				for (const line of (await (await request(runPath(run) + "/events")).text()).trim().split("\n"))
+					other.add(JSON.parse(line), 0);
+				return [one, other].map(({ entries }) => entries.map(({ type, call, took }) => [type, call, took]));
+			}, run);
+			whole.forEach(([type, call, took], i) => {
+				assert.deepEqual([late[i][0], late[i][1]], [type, call], `${run}: event ${i + 1} of what came late`);
+				assert.ok(Math.abs(late[i][2] - took) <= 1, `${run}: event ${i + 1}, ${type}: ${late[i][2]} ms, ${took} ms`);
+			});
 			// The outline knows microseconds, the page milliseconds.
 			stream.times.forEach((time, i) => assert.ok(Math.abs(time - outline.times[i]) <= 1, `${run}: times`));
 			assert.deepEqual({ ...stream, times: [] }, { ...outline, times: [] }, run);
@@ -524,10 +584,12 @@ const scenarios = {
 		await page.keyboard.type("demo");
 		await until("one run", async () => await page.$$eval("tbody tr", (rows) => rows.length) === 1);
 		await press("Escape", "j", "Enter");
+		await page.waitForSelector("article.talk");
+		await press("l");
 		await page.waitForSelector("article.event");
 		await press("j", "j");
 		await page.waitForSelector("article.current[data-seq='2']");
-		assert.equal(new URL(page.url()).hash, "#2");
+		assert.equal(new URL(page.url()).hash, "#2&view=events");
 		await press("k");
 		await page.waitForSelector("article.current[data-seq='1']");
 		await press("G");
@@ -615,7 +677,7 @@ const scenarios = {
 			.then((text) => new RegExp(`\\b${agents} open`).test(text)), 100_000);
 		assert.equal(await writing(), 0);
 		await page.evaluate(() => { window.kept = true; });
-		await page.evaluate(() => document.querySelector(".conversation .scroll").scrollTo(0, 1e9));
+		await page.evaluate(() => document.querySelector(".conversation .scroll:not([hidden])").scrollTo(0, 1e9));
 		if (await page.getAttribute("button:text-is('Follow')", "aria-pressed") === "false")
 			await page.click("button:text-is('Follow')");
 		rmSync(first);
@@ -676,7 +738,7 @@ const scenarios = {
 						const tab = await context.newPage();
 						tab.setDefaultTimeout(60_000);
 						tab.on("pageerror", (error) => problems.push(error.stack));
-						await tab.goto(`${at}/runs/@${name}`);
+						await tab.goto(`${at}/runs/@${name}#view=events`);
 						await tab.waitForSelector("article.event");
 						tabs.push(tab);
 					}
@@ -725,7 +787,7 @@ const scenarios = {
 	async reset(run, transcript, other) {
 		await logIn();
 		await openRun(run);
-		const talk = () => page.textContent(".conversation .scroll");
+		const talk = () => page.textContent(".conversation .scroll:not([hidden])");
 		await page.click(".item.call:has-text('fetch') .name");
 		await until("the old one", async () => /metrics\.local/.test(await talk()));
 		const lines = readFileSync(other, "utf8");
@@ -733,7 +795,7 @@ const scenarios = {
 		await until("the new one", async () => await events() === lines.trim().split("\n").length);
 		assert.equal(await page.textContent(".pane.conversation h2"), "All events");
 		assert.deepEqual(await allEvents(), upTo(lines.trim().split("\n").length));
-		await page.evaluate(() => { document.querySelector(".conversation .scroll").scrollTop = 0; });
+		await page.evaluate(() => { document.querySelector(".conversation .scroll:not([hidden])").scrollTop = 0; });
 		await until("its text", async () => /metrics\.changed/.test(await talk()));
 		assert.doesNotMatch(await talk(), /metrics\.local/);
 	},
@@ -750,7 +812,7 @@ const scenarios = {
 		await until("the second one", async () => (await load()).length === 2);
 		for (const seq of [3, 5]) {
 			const event = `article.current[data-seq='${seq}']`;
-			await page.evaluate((to) => { location.hash = to; }, "#" + seq);
+			await page.evaluate((to) => { location.hash = to; }, `#${seq}&view=events`);
 			await page.click(`${event} button.more`);
 			await page.click(`${event} summary:has-text('result')`);
 			await until("its beginning", async () => /^\[\s+\[\s+100000,/.test(await page.textContent(`${event} .code`)));
@@ -857,7 +919,7 @@ const scenarios = {
 		assert.equal(await page.evaluate(() => document.activeElement.textContent), "!changed say");
 		// To the call in each of the runs.
 		await page.click(".pair.changed .links a:nth-of-type(2)");
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		assert.match(await page.textContent(".conversation h2"), /^up:0:0$/);
 		// A run by its name, and a fork.
 		await openRun(before);
@@ -880,9 +942,9 @@ const scenarios = {
 		await until("there is none", async () => await page.textContent(".problem") === "there is no such run");
 	},
 
-	// An evaluation of two variants, and one of a single trial: what passed, what failed and why, and the ways
-	// from there; what is tried meanwhile is added. go: a file at which a trial of the second ends.
-	async evaluation(tried, later, other, go) {
+	// An evaluation of two variants, and one of a single trial: what passed, how sure that is, what failed and why, and the ways
+	// from there; what is tried meanwhile is added. go: a file at which a trial of the second ends; intervals: of the variants.
+	async evaluation(tried, later, other, go, ...intervals) {
 		const text = (selector) => page.$$eval(selector, (all) => all.map((each) => each.innerText.replace(/\s+/g, " ").trim()));
 		const pressed = () => page.locator(".tabs button[aria-pressed=true]:visible").allInnerTexts();
 		await logIn();
@@ -896,9 +958,13 @@ const scenarios = {
 		assert.equal(await page.isVisible(".pane.conversation"), false);
 		const [variants, checks] = await page.$$eval(".sums table", (all) => all.map((table) =>
 			[...table.rows].map((row) => [...row.cells].map((cell) => cell.innerText.trim()))));
-		assert.deepEqual(variants.map((row) => row.slice(0, 3)), [["Variant", "Passed", "Errors"], ["plain", "2 / 4 50 %", "2"], ["up", "0 / 4 0 %", "2"]]);
-		assert.match(variants[1][3], /^\d+(\.\d)? m?s$/);
-		assert.deepEqual(checks, [["Check", "plain", "up"], ["same", "2 / 4 50 %", "0 / 4 0 %"], ["short", "4 / 4 100 %", "4 / 4 100 %"]]);
+		assert.deepEqual(variants.map((row) => row.slice(0, 4)), [["Variant", "Passed", "95 % interval", "Errors"],
+			["plain", "2 / 4 50 %", intervals[0], "2"], ["up", "0 / 4 0 %", intervals[1], "2"]]);
+		assert.match(variants[1][4], /^\d+(\.\d)? m?s$/);
+		assert.deepEqual(checks.map((row) => row.map((cell) => cell.replace(/ \(\d+ to \d+ %\)$/, ""))),
+			[["Check", "plain", "up"], ["same", "2 / 4 50 %", "0 / 4 0 %"], ["short", "4 / 4 100 %", "4 / 4 100 %"]]);
+		assert.equal(checks[1][1], `2 / 4 50 % (${intervals[0]})`);
+		assert.deepEqual(await text(".evaluation .scroll > div > p.note"), ["up against plain, by input: better 0, worse 1, equal 1; p = 1.000: not told apart at 95 %"]);
 		// Failing first; what is said is text.
 		assert.match(await page.textContent(".evaluation h3"), /^3 inputs, 3 of which did not always pass$/);
 		assert.deepEqual(await page.$$eval(".of-inputs tbody tr", (all) => all.map((row) => [...row.cells].slice(0, 4)
@@ -941,7 +1007,7 @@ const scenarios = {
 		}
 		// To a child run, and to what differs between two.
 		await page.click(".of-inputs tr:nth-child(3) .trials a:nth-of-type(2)");
-		await page.waitForSelector("article.event");
+		await page.waitForSelector("article.talk");
 		await until("the child run", async () => await page.textContent("h1") === "plain");
 		assert.equal(await page.$(".evaluation"), null);
 		await page.goBack();
@@ -1021,7 +1087,7 @@ const scenarios = {
 					assert.ok(marks.length > 0, `${where}: no times`);
 					marks.forEach(([, right], i) => assert.ok(right <= (marks[i + 1]?.[0] ?? end), `${where}: mark ${i} is cut off`));
 				}
-				for (const hash of ["", "#22&call=analyse%3A0%3A0"]) {
+				for (const hash of ["", "#22&call=analyse%3A0%3A0", "#22&view=events&call=analyse%3A0%3A0"]) {
 					await visit(`/runs/${rich}${hash}`);
 					if (hash !== "")
 						await page.evaluate(() => document.querySelectorAll("details:not([open])").forEach((each) => { each.open = true; }));
@@ -1045,7 +1111,7 @@ const scenarios = {
 		await page.waitForSelector(".wait", { state: "detached" });
 		assert.match(await page.textContent(".state"), /waiting/);
 		assert.match(await page.textContent(".resume.decided"), /Continue it with/);
-		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll")));
+		await until("the reason", async () => /not today/.test(await page.textContent(".conversation .scroll:not([hidden])")));
 		// By keys alone: to what waits, past its text and the reason.
 		await openRun(asItIs);
 		await page.keyboard.press("a");
@@ -1056,7 +1122,7 @@ const scenarios = {
 		await page.fill(".wait input", "no room");
 		await page.click(".wait button:text-is('It failed')");
 		await page.waitForSelector(".wait", { state: "detached" });
-		await until("why", async () => /no room/.test(await page.textContent(".conversation .scroll")));
+		await until("why", async () => /no room/.test(await page.textContent(".conversation .scroll:not([hidden])")));
 		await openRun(otherEnds);
 		await page.fill(".wait textarea", "c\nb\n");
 		await page.click(".wait button:text-is('Approve as edited')");
@@ -1194,6 +1260,456 @@ const scenarios = {
 		await page.keyboard.press("x");
 		await page.click("dialog button.danger");
 		await until("its end", async () => (await page.textContent(".state")).includes("cancelled"));
+	},
+
+	/* ---- the conversation ---- */
+
+	// What each row of a rich run says; each text stands once; events are the other view, and stay over a reload.
+	async talk(run) {
+		await logIn();
+		await openTalk(run);
+		await page.click(".item.call:has-text('analyse') .name");
+		await until("the call", async () => await page.textContent(".pane.conversation h2") === "analyse:0:0");
+		const rows = await talked();
+		const texts = rows.map(({ text }) => text).join("\n");
+		for (const once of ["Why has the latency of checkout risen? The picture has the last hour.", "The rise begins at 14:02.", "8c1f2ab is the suspect",
+			"I put the old size back", "Since 14:02 each instance of checkout"])
+			assert.equal(texts.split(once).length - 1, 1, once);
+		// A tool is a line: its name, its arguments, what became of it, how long it took.
+		const tools = rows.filter(({ name }) => name.includes(" tool"));
+		assert.deepEqual(tools.map(({ summary }) => summary.replace(/\s+/g, " ")), ["⚙ bash git log --since=14:00 --oneline ✓", "⚙ read /srv/ops/pool.c ✓",
+			"⚙ bash rm -rf /var/lib/checkout ⊘ blocked", "⚙ edit /srv/ops/pool.c +1 −1 ✓", "⚙ bash make check ✗ exit 2", "⚙ write tests/expected ✓"]);
+		assert.equal(tools[0].margin, "#16420 ms");
+		// Why one was not allowed is seen without opening it.
+		assert.match(tools[2].text, /blocked bash: writes outside of the workspace/);
+		assert.equal(rows.filter(({ open }) => open > 0).length, 0, "nothing is open");
+		// Opened, it shows what it changed, or its arguments, output and what it wrote to standard error.
+		await goToRow(24);
+		await page.click("article.current summary");
+		assert.equal(await page.textContent("article.current .diff .gone"), "removed: -\t.most = 8,");
+		await goToRow(26);
+		await page.click("article.current summary");
+		assert.match(await page.textContent("article.current .tool-parts"), /make check.*42 passed, 1 failed.*check_pool: FAILED: expected 8/s);
+		assert.equal(await page.textContent("article.current .text .red"), "FAILED");
+		// A thought is folded; a list is one.
+		assert.match(rows.find(({ text }) => text.includes("The rise begins at 14:02.")).text, /thinking The picture shows a step, no slope/);
+		const last = rows.find(({ text }) => text.includes("Since 14:02"));
+		assert.match(last.html, /<ol class="tight"><li>Requests wait for a connection: p99 1\.9 s\.<\/li>/);
+		assert.match(last.margin, /1\.3 s6\.1k in, 4\.1k out/);
+		assert.match(texts, /stopped: max_tokens/);
+		assert.ok(rows.some(({ margin }) => /\$0\.013/.test(margin)), "the cost of an answer");
+		assert.match(texts, /rate_limited: 429: too many requests/);
+		assert.match(texts, /handed over from analyst to writer/);
+		// The address has the view; so a reload shows the same.
+		await page.keyboard.press("l");
+		await page.waitForSelector("article.event");
+		assert.match(new URL(page.url()).hash, /view=events&call=analyse/);
+		await page.reload();
+		await page.waitForSelector("article.event");
+		assert.equal(await page.getAttribute(".views button:text-is('Events')", "aria-pressed"), "true");
+		await page.click(".views button:text-is('Conversation')");
+		await page.waitForSelector("article.talk");
+		assert.doesNotMatch(new URL(page.url()).hash, /view=/);
+		// The whole run: sections of calls, whatever else went on; what failed is open, with its reason.
+		await page.keyboard.press("u");
+		await until("the whole run", async () => await page.textContent(".pane.conversation h2") === "Whole run");
+		const all = await talked();
+		const names = all.filter(({ name }) => / (call|work)\b/.test(name)).map(({ label }) => label);
+		assert.deepEqual(names.slice(0, 6), ["Step fetch", "Step look", "Step logs", "Step deploys[1]", "Step traces[2]", "Step analyse"]);
+		assert.ok(all.filter(({ label }) => /traces\[2\]|page\[9\]/.test(label)).every(({ open }) => open > 0), "what failed is open");
+		assert.ok(all.filter(({ label }) => /page\[[0-8]\]/.test(label)).every(({ open }) => open === 0), "what is done is folded");
+		assert.match(all.find(({ label }) => /traces/.test(label)).text, /giving up after 3 tries/);
+		// A row found by its text; a kind of rows.
+		await page.fill(".search", "WRITES outside");
+		await until("one row", async () => (await page.$$("article.talk")).length === 1);
+		assert.match(await page.textContent("article.talk"), /⊘ blocked/);
+		await page.fill(".search", "");
+		await page.selectOption(".pane-head select", "errors");
+		await until("errors alone", async () => (await talked()).every(({ text }) => /✗|⊘|‖|–|\?|error|skipped|↻/.test(text)));
+		await page.selectOption(".pane-head select", "");
+		// An answer is copied as it was written; the record is saved.
+		await context.grantPermissions(["clipboard-read", "clipboard-write"]);
+		await goToRow(33);
+		await page.hover("article.current");
+		await page.click("article.current .copy");
+		await until("it is copied", async () => await page.textContent("article.current .copy") === "Copied");
+		assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^Since 14:02 each instance.*\n\n1\. Requests wait/);
+		await page.keyboard.press("l");
+		const [saved] = await Promise.all([page.waitForEvent("download"), page.click("button:text-is('Download')")]);
+		assert.equal(readFileSync(await saved.path(), "utf8").trim().split("\n").length, await events());
+		await page.keyboard.press("l");
+		// The details of a row that is clicked.
+		await page.setViewportSize({ width: 2560, height: 1440 });
+		await goToRow(24);
+		await until("its details", async () => /tool\.call.*tool\.result/s.test(await page.textContent(".details-pane")));
+		assert.match(await page.textContent(".details-pane .facts"), /Statedone.*Kindagent.*Agentwriter/);
+	},
+
+	// A run whose calls are commands.
+	async commands(run) {
+		await logIn();
+		await openTalk(run);
+		const rows = await talked(), of = (label) => rows.find((row) => row.label === "Step " + label);
+		assert.deepEqual(rows.map(({ label }) => label), ["The run begins", "Step up", "Step colours", "Step bad", "Step nothing", "The run ends"]);
+		assert.match(of("up").summary.replace(/\s+/g, " "), /^✓ up HELLO$/);
+		assert.match(of("colours").summary, /colours +HELLO red$/);
+		assert.match(of("bad").text.replace(/\s+/g, " "), /exit_status.*half.*exit 4.*stderr why/);
+		// Chosen, it is open: its command, input and output, with colours.
+		await page.click(".item.call:has-text('colours') .name");
+		await until("the call", async () => await page.textContent(".pane.conversation h2") === "colours:0:0");
+		await until("its input", async () => /the result of up:0:0HELLO/.test(await page.textContent("article.talk")));
+		const [colours] = await talked();
+		assert.match(colours.text, /printf.*input from the step before.*HELLO.*HELLO\nred/s);
+		assert.equal(await page.textContent("article.talk .red"), "red");
+		await page.click(".item.call:has-text('nothing') .name");
+		await until("the other", async () => await page.textContent(".pane.conversation h2") === "nothing:0:0");
+		assert.match((await talked())[0].text, /no output/);
+	},
+
+	// What hostile Markdown becomes: known elements, with known attributes; nothing is asked for, nothing runs.
+	async markdown() {
+		await logIn();
+		await page.waitForSelector("tbody tr");
+		const asked = [];
+		page.on("request", (request) => asked.push(request.url()));
+		await page.evaluate(async () => { window.prose = (await import("/www/prose.js")).prose; });
+		asked.length = 0;
+		let slowest = ["", 0];
+		for (const [name, text] of hostile) {
+			const { took, found } = await page.evaluate(async (text) => {
+				const elements = { DIV: [], P: [], H3: [], H4: [], H5: [], H6: [], HR: [], PRE: [], CODE: [], BLOCKQUOTE: [], UL: [], OL: ["start"], LI: [], TABLE: [], THEAD: [], TBODY: [], TR: [],
+					TH: ["scope"], TD: [], EM: [], STRONG: [], DEL: [], BR: [], SPAN: ["title", "aria-hidden"], A: ["href", "rel", "target", "title"] };
+				const always = ["class", "tabindex", "role", "aria-label"], found = [];
+				// Of what is long the page shows the beginning, and of what is very long no more than this (said.js).
+				const begin = performance.now(), made = window.prose(text.slice(0, 400_000)), took = performance.now() - begin;
+				const shown = window.prose(text.slice(0, 20_000));
+				document.querySelector("main").append(shown);
+				for (const element of made.querySelectorAll("*")) {
+					if (!(element.nodeName in elements))
+						found.push("element " + element.nodeName);
+					for (const { name } of element.attributes)
+						if (!always.includes(name) && !elements[element.nodeName]?.includes(name))
+							found.push(`attribute ${name} of ${element.nodeName}`);
+					if (element.nodeName === "A" && !(/^(https?:|mailto:)$/.test(element.protocol) && element.rel === "noopener noreferrer" && element.title !== ""))
+						found.push("a link " + element.href);
+				}
+				const hidden = /(?![\n\t])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/u.exec(made.textContent);
+				if (hidden)
+					found.push("not seen: " + hidden[0].codePointAt(0).toString(16));
+				for (const link of made.querySelectorAll("a"))
+					if (/[\u202a-\u202e\u2066-\u2069\u200b\0]/.test(link.title))
+						found.push("not seen in a title");
+				await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 0)));
+				shown.remove();
+				return { took, found: found.slice(0, 3) };
+			}, text);
+			assert.deepEqual(found, [], name);
+			assert.ok(took < 8000, `${name}: ${took.toFixed(0)} ms`);
+			if (took > slowest[1])
+				slowest = [name, took];
+		}
+		// The list of runs, which is behind it, goes on asking for its own.
+		assert.deepEqual(asked.filter((each) => !each.startsWith(url + "/api/runs?")), []);
+		assert.equal(await page.evaluate(() => window.bad), undefined);
+		console.log(`${hostile.length} texts; slowest: ${slowest[0]}, ${slowest[1].toFixed(0)} ms`);
+		// What grows is what it is at once, at each length; blocks that are done stay the elements that they are.
+		assert.deepEqual(await page.evaluate(async () => {
+			const { Prose, prose } = await import("/www/prose.js"), wrong = [];
+			const text = "# A\n\nwords with *some* `code` and [a link](http://a.b \"t\").\n\n- one\n- two\n  1. three\n\n> said\n> so\n\n|a|b|\n|-|-|\n|1|2|\n\n```c\nint x;\n```\n\n[r] and more\n\n## B\n\n- [x] done\n\n[r]: http://c.d\n";
+			const grows = new Prose();
+			let first = null;
+			for (let length = 0; length <= text.length; length++) {
+				grows.update(text.slice(0, length));
+				if (grows.element.outerHTML !== prose(text.slice(0, length)).outerHTML)
+					wrong.push(length);
+				if (length === 60)
+					first = grows.element.childNodes[1];
+				if (length > 60 && length < text.length - 4 && grows.element.childNodes[1] !== first)
+					wrong.push("another element at " + length);
+			}
+			return wrong.slice(0, 5);
+		}), []);
+	},
+
+	// Everything from an event is text in the conversation, whatever is opened; and rows of any shape are shown.
+	async talkText(hostileRun, shapes) {
+		await context.exposeFunction("violated", (what) => problems.push("violated: " + what));
+		await context.addInitScript(() => document.addEventListener("securitypolicyviolation",
+		    (event) => window.violated(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`)));
+		const asked = new Set();
+		page.on("request", (request) => asked.add(new URL(request.url()).origin));
+		await logIn();
+		await page.setViewportSize({ width: 2560, height: 1440 });
+		const seen = new Set();
+		for (const run of [hostileRun, shapes]) {
+			await openTalk(run);
+			await everyRow(async () => {
+				for (let opened = 1; opened > 0;)
+					opened = await page.evaluate(() => {
+						const closed = document.querySelectorAll(".conversation details:not([open]), .details-pane details:not([open])");
+						closed.forEach((each) => { each.open = true; });
+						return closed.length;
+					});
+				await page.$$eval("article.talk .margin", (all) => all.forEach((each) => each.click()));
+				await page.waitForTimeout(50);
+				assert.deepEqual(await page.$$eval(`script:not([src="/www/page.js"]), style, iframe, svg, object, embed, base, form:not(.wait > form, form.tell, .compare-with form), img:not([src^="blob:"]),
+					a:not([href^="/runs/"], [href^="#"], [href="/"], .prose a[rel="noopener noreferrer"]), [onerror], [onload], [onfocus]`, (all) => all.map((each) => each.outerHTML)), []);
+				assert.equal(await page.evaluate(() => window.bad ?? window.parent.bad), undefined);
+				for (const text of await page.$$eval("article.talk", (all) => all.map((each) => each.textContent)))
+					seen.add(/<img src=x onerror=/.test(text));
+			}, "article.talk.empty:not(:has(button))");
+			assert.equal(new Set(await talkedSeqs()).size, await events(), `${run}: each event is in a row`);
+		}
+		assert.ok(seen.has(true));
+		assert.deepEqual([...asked], [new URL(url).origin, "null"].filter((origin) => asked.has(origin)));
+	},
+
+	// An answer of ten seconds from before its first word to after its end: over a reload, and without a
+	// network for a while; what is selected stays so, and nothing jumps.
+	async watched(run, first, held) {
+		const relay = await startRelay(new URL(url).port), at = `http://localhost:${relay.port}`;
+		const prose = (tab = page) => tab.$$eval("article.talk .prose", (all) => all.map((each) => each.innerText.replace(/\n+/g, "|")));
+		await logIn(at);
+		await openTalk(run, at);
+		await until("the prompt, as it is", async () => (await page.$$eval("article.talk.prompt .said", (all) => all.map((each) => each.textContent))).includes("What is the **plan**?"));
+		await page.evaluate(() => { window.kept = true; });
+		rmSync(first);
+		await until("a thought, folded", async () => /thinking … I think/.test(await page.textContent(".conversation .scroll:not([hidden])")));
+		await until("a heading", async () => (await page.$$("article.talk.live .prose h3")).length === 1);
+		await until("strong words", async () => (await page.$$eval("article.talk.live .prose strong", (all) => all.map((each) => each.textContent))).join() === "picture");
+		await until("a list", async () => (await page.$$("article.talk.live .prose li")).length > 2);
+		// What is selected, and the elements of what is written, stay while more comes.
+		await page.evaluate(() => {
+			const strong = document.querySelector("article.talk.live .prose strong");
+			window.strong = strong;
+			window.heading = document.querySelector("article.talk.live .prose h3");
+			getSelection().selectAllChildren(strong);
+			window.tops = [];
+			const look = () => {
+				const scroller = document.querySelector(".conversation .scroll:not([hidden])");
+				if (window.watching === false)
+					return;
+				window.tops.push(window.heading.getBoundingClientRect().top - scroller.getBoundingClientRect().top + scroller.scrollTop);
+				requestAnimationFrame(look);
+			};
+			look();
+		});
+		const items = () => page.$$eval("article.talk .prose li", (all) => all.length);
+		const before = await items();
+		await until("more items", async () => await items() > before + 1);
+		assert.equal(await page.evaluate(() => String(getSelection())), "picture");
+		const tops = await page.evaluate(() => { window.watching = false; return [...new Set(window.tops.map(Math.round))]; });
+		assert.ok(tops.length === 1, `it jumps: ${tops}`);
+		// A tab that is opened in its midst shows the same.
+		const other = await context.newPage();
+		other.on("pageerror", (error) => problems.push(error.stack));
+		await other.goto(`${at}/runs/${run}`);
+		await other.waitForSelector("article.talk.live .prose li");
+		await until("the same", async () => JSON.stringify(await prose(other)) === JSON.stringify(await prose()));
+		// Without a network.
+		relay.cut();
+		await until("the page says so", async () => /lost/.test(await page.textContent("#link")));
+		relay.mend();
+		await until("all items", async () => await items() === 9, 60_000);
+		await until("that it calls a tool", async () => /calls a tool/.test(await page.textContent(".conversation .scroll:not([hidden])")));
+		rmSync(held);
+		await until("the tools", async () => (await page.$$("article.talk.tool")).length === 3);
+		// The answer is where it was written: the same element, with what is selected in it.
+		assert.equal(await page.evaluate(() => window.strong.isConnected && window.heading.isConnected), true);
+		assert.equal(await page.evaluate(() => String(getSelection())), "picture");
+		await until("the end", async () => /success|failed/.test(await page.textContent("main .state")), 60_000);
+		assert.equal(await page.evaluate(() => window.kept), true);
+		await until("nothing is written", async () => (await page.$$("article.talk.live")).length === 0);
+		// The command line of the run has the prompt, too.
+		const rows = (await talked()).filter(({ label }) => label !== "The run begins"), texts = rows.map(({ text }) => text).join("\n");
+		for (const once of ["First a picture of it:", "It is done.", "What is the **plan**?"])
+			assert.equal(texts.split(once).length - 1, 1, once);
+		// What a try that failed has said is no answer.
+		assert.equal(texts.split("wrong").length - 1, 1);
+		assert.match(texts, /cut off: no answerwrong/);
+		assert.match(texts, /overloaded: it failed/);
+		assert.deepEqual(rows.filter(({ name }) => / tool\b/.test(name)).map(({ summary }) => summary.replace(/\s+/g, " ").trim()).map((each) => each.replace(/ \d.*$/, "")),
+		    ['⚙ shot {"of":"all"} ✓', "⚙ bad ✗ exit_status", '⚙ ship {"to":"all"} ⊘ blocked']);
+		assert.match(rows.find(({ summary }) => /bad/.test(summary)).text, /no such thing/);
+		// What was followed is what is loaded anew.
+		const followed = (await talked()).map(withoutFolds);
+		await page.reload();
+		await page.waitForSelector("article.talk");
+		await until("all is here", async () => (await page.$$("article.talk.empty")).length === 0 && await page.textContent(".problem") === "");
+		const anew = (await talked()).map(withoutFolds);
+		assert.deepEqual(followed, anew);
+		// What a tool has answered, opened: a text and a picture.
+		await page.click("article.talk.tool:has-text('shot') summary");
+		await until("its text", async () => await page.textContent("article.talk.tool:has-text('shot') .tool-parts .output") === "here");
+		await page.waitForSelector("article.talk.tool:has-text('shot') figure img[src^='blob:']");
+		await other.close();
+		relay.close();
+	},
+
+	// Agents whose answers stream at once, each in its own section.
+	async sections(run, agents, first, held) {
+		await logIn();
+		await openTalk(run);
+		await until("all have begun", async () => new RegExp(`\\b${agents} open`).test(await page.textContent(".figures")), 100_000);
+		rmSync(first);
+		await until("text that is written", async () => (await page.$$("article.talk.live")).length > 0);
+		await page.waitForTimeout(700);
+		rmSync(held);
+		await until("the end", async () => (await page.textContent("main .state")).includes("success"), 100_000);
+		await until("nothing is written", async () => (await page.$$("article.talk.live")).length === 0);
+		const rows = (await talked()).filter(({ label }) => !/^The run/.test(label));
+		assert.deepEqual(rows.map(({ name }) => name.split(" ").find((each) => ["call", "prompt", "answer", "end"].includes(each))),
+		    Array.from({ length: Number(agents) }, () => ["call", "prompt", "answer", "end"]).flat());
+		const numbers = rows.filter(({ name }) => / prompt/.test(name)).map(({ text }) => Number(/number (\d+)/.exec(text)[1]));
+		assert.deepEqual(new Set(numbers).size, Number(agents));
+		rows.forEach(({ label, name }, i) => {
+			if (/ call/.test(name))
+				assert.match(rows[i + 1].text, new RegExp(`number ${label.slice("Step s".length)}\\b`));
+		});
+		const followed = rows.map(withoutFolds);
+		await page.reload();
+		await page.waitForSelector("article.talk");
+		const anew = (await talked()).filter(({ label }) => !/^The run/.test(label)).map(withoutFolds);
+		assert.deepEqual(followed, anew);
+	},
+
+	// A long conversation: how long it takes until it is seen, and to be scrolled.
+	async longTalk(run, most) {
+		await logIn();
+		const took = [], worked = [];
+		const devtools = await context.newCDPSession(page);
+		await devtools.send("Performance.enable", { timeDomain: "threadTicks" });
+		for (let i = 0; i < 3; i++) {
+			await page.goto("about:blank");
+			const begin = Date.now();
+			await page.goto(`${url}/runs/${run}`);
+			await page.waitForFunction(() => document.querySelector("article.talk .prose") !== null && document.querySelector("article.talk.empty") === null);
+			took.push(Date.now() - begin);
+			worked.push(Math.round((await devtools.send("Performance.getMetrics")).metrics.find(({ name }) => name === "TaskDuration").value * 1000));
+		}
+		const messages = await page.evaluate(() => Number(document.querySelector("article.talk").getAttribute("aria-setsize")));
+		assert.ok(messages > 5000, `${messages} rows`);
+		const { frames, rows, work } = await scrolled();
+		console.log(`${messages} rows: opened in ${took.join(", ")} ms, of the processor ${worked.join(", ")} ms; frames: median ${part(frames, 0.5)} ms, 95 % ${part(frames, 0.95)} ms; processor ${work} ms a frame; rows ${rows}`);
+		// Other programs do not change how much the page works for it.
+		assert.ok(Math.min(...worked) < 1000, "opens slowly");
+		assert.ok(Number(work) < Number(most), "slow");
+		assert.ok(rows < 400, "too many rows");
+		await page.keyboard.press("G");
+		await until("the last row", async () => await page.evaluate(() => document.querySelector("article.current")?.getAttribute("aria-posinset") === document.querySelector("article.current")?.getAttribute("aria-setsize")));
+	},
+
+	async talkKeys(run) {
+		await logIn();
+		await openTalk(run, url, "#call=analyse%3A0%3A0");
+		const press = (...keys) => keys.reduce((last, key) => last.then(() => page.keyboard.press(key)), Promise.resolve());
+		const current = () => page.getAttribute("article.current", "data-seq");
+		await until("the call", async () => await page.textContent(".pane.conversation h2") === "analyse:0:0");
+		await press("g");
+		await until("the first row", async () => (await page.$$("article.current")).length === 1);
+		const first = Number(await current());
+		await press("j", "j");
+		await until("two rows on", async () => Number(await current()) > first + 1);
+		await press("k");
+		await press("e");
+		await until("an error", async () => /error|held|bad|↻/.test(await page.$eval("article.current", (each) => each.innerHTML)));
+		await press("e");
+		await until("the call that was not allowed", async () => /⊘ blocked/.test(await page.textContent("article.current")));
+		await press("o");
+		await page.waitForSelector("article.current details[open]");
+		await press("o");
+		await page.waitForSelector("article.current details:not([open])");
+		await press("d");
+		await page.waitForSelector(".details-pane:visible");
+		await until("what it is", async () => /tool\.call/.test(await page.textContent(".details-pane")));
+		assert.equal(await page.isVisible(".pane.tree"), false);
+		await press("d");
+		await page.waitForSelector(".pane.tree:visible");
+		// All is opened, folded, and as it was.
+		const opens = () => page.$$eval("article.talk details", (all) => [...new Set(all.map((each) => each.open))].sort().join());
+		const before = await opens();
+		await press("O");
+		await until("all is open", async () => await opens() === "true");
+		await press("O");
+		await until("all is folded", async () => await opens() === "false");
+		await press("O");
+		await until("as it was", async () => await opens() === before);
+		const seq = Number(await current());
+		await press("l");
+		// The row is of a tool's call and its result, which is the error.
+		await page.waitForSelector(`article.event.current[data-seq='${seq + 1}']`);
+		await press("l");
+		await page.waitForSelector("article.talk.current");
+		await press("u");
+		await until("the whole run", async () => await page.textContent(".pane.conversation h2") === "Whole run");
+		await press("u");
+		await page.waitForSelector("main.runs");
+	},
+
+	async talkAxe(run, commands) {
+		const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8"), found = [];
+		await logIn();
+		for (const colorScheme of ["light", "dark"])
+			for (const width of [420, 1280, 2560]) {
+				await page.emulateMedia({ colorScheme });
+				await page.setViewportSize({ width, height: width === 2560 ? 1440 : 800 });
+				for (const [name, more] of [[run, ""], [run, "#22&call=analyse%3A0%3A0"], [commands, ""]]) {
+					await page.goto("about:blank");
+					await page.goto(`${url}/runs/${name}${more}`);
+					await page.waitForSelector(".item", { state: "attached" });
+					await page.waitForTimeout(200);
+					const panes = await page.$$eval(".pane", (all) => all.filter((each) => each.clientWidth > 0).map((each) => each.getAttribute("aria-label")));
+					assert.equal(panes.length, width === 2560 ? 3 : width === 1280 ? 2 : 1, `${width}: ${panes}`);
+					if (width === 420)
+						await page.click(".tabs button:text-is('Conversation')");
+					await page.waitForTimeout(150);
+					for (const open of more !== "" ? [false, true] : [false]) {
+						if (open)
+							await page.evaluate(() => document.querySelectorAll(".conversation details:not([open]), .details-pane details:not([open])").forEach((each) => { each.open = true; }));
+						await page.waitForTimeout(150);
+						const wide = await page.$$eval(".conversation .scroll:not([hidden]), .details-pane .scroll, body", (all) => all.map((each) => each.scrollWidth - each.clientWidth));
+						assert.ok(wide.every((more) => more <= 0), `${width}: cut off: ${wide}`);
+						await page.evaluate(axe);
+						const { violations } = await page.evaluate(() => window.axe.run());
+						for (const { id, nodes } of violations)
+							found.push(`${width} ${colorScheme} ${more}: ${id}: ${nodes[0].html.slice(0, 200)} ${nodes[0].failureSummary}`);
+					}
+					if (width === 420) {
+						await page.click(".tabs button:text-is('Details')");
+						assert.equal(await page.isVisible(".details-pane"), true);
+					}
+				}
+				// Each bar is told from what is behind it.
+				await page.evaluate(() => { location.hash = ""; });
+				const faint = await page.evaluate(() => {
+					const light = (text) => {
+						const paint = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+						paint.fillStyle = text;
+						paint.fillRect(0, 0, 1, 1);
+						const [r, g, b] = [...paint.getImageData(0, 0, 1, 1).data].map((each) => each / 255).map((each) => each <= 0.03928 ? each / 12.92 : ((each + 0.055) / 1.055) ** 2.4);
+						return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+					};
+					const contrast = (a, b) => (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), faint = [];
+					const style = getComputedStyle(document.documentElement), grounds = ["--ground", "--chosen"].map((name) => style.getPropertyValue(name).trim());
+					const place = document.createElement("div");
+					document.querySelector("main").append(place);
+					for (const name of ["call is-done", "call is-failed", "call is-running", "call is-waiting", "call is-skipped", "turn", "tool", "whole"]) {
+						place.className = "bar " + name;
+						for (const ground of grounds) {
+							const is = contrast(light(getComputedStyle(place).backgroundColor), light(ground));
+							if (!(is >= 3))
+								faint.push(`${name} on ${ground}: ${is.toFixed(2)}`);
+						}
+					}
+					place.remove();
+					return faint;
+				});
+				assert.deepEqual(faint, [], colorScheme);
+			}
+		assert.deepEqual(found, []);
+		// What the signs mean.
+		await page.click(".legend summary");
+		assert.match(await page.textContent(".legend dl"), /✗failed.*‖waits.*an answer of a model/);
 	},
 };
 

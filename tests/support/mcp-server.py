@@ -351,31 +351,3 @@ def main():
 
 
 main()
-{"jsonrpc":"2.0","id":1048577,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"awf","version":"0.1.0"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":1048578,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":1048579,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":1048579,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-3cabbd4fcbc35938-01"}}}
-{"jsonrpc":"2.0","id":1048577,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"awf","version":"0.1.0"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":1048578,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":1048579,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":1048579,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-5dff4fa292745a08-01"}}}
-{"jsonrpc":"2.0","id":2097154,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":2097155,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":2097155,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-0caa32b115e0defb-01"}}}
-{"jsonrpc":"2.0","id":1048577,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"awf","version":"0.1.0"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":1048578,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":1048579,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":1048579,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-67c378a36e198afe-01"}}}
-{"jsonrpc":"2.0","id":3145730,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":3145731,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":3145731,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-a50e80e37ed7d8ee-01"}}}
-{"jsonrpc":"2.0","id":1048577,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"awf","version":"0.1.0"}}}
-{"jsonrpc":"2.0","method":"notifications/initialized"}
-{"jsonrpc":"2.0","id":1048578,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":1048579,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":1048579,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-2ebd44d13d6f3f35-01"}}}
-{"jsonrpc":"2.0","id":2097154,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":2097155,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":2097155,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-c607728848ef505f-01"}}}
-{"jsonrpc":"2.0","id":3145730,"method":"tools/list","params":{}}
-{"jsonrpc":"2.0","id":3145731,"method":"tools/call","params":{"name":"count","arguments":{},"_meta":{"progressToken":3145731,"traceparent":"00-e3b6efe975664e94b44e6a36e3043bf8-dab68f130d2e5312-01"}}}
-"EOF"
-"EOF"
-"EOF"
-"EOF"

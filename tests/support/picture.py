@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Draws the picture of README: what a terminal shows of a run under way, as SVG.
+"""Draws the animated picture of README: what a terminal shows of a run under way, as SVG.
 
 A workflow is run by awf-run in a terminal of tmux. Its models are played by a provider that is
-written here, and halt, as its commands do, in the middle of their work; as soon as the live view
-shows all of that, the terminal's cells become text of the picture, in their colours. Nothing in
-it is drawn by hand, and but for times it is the same each time.
+written here, and halt, as its commands do, in the middle of their work. From the beginning of the run
+until the live view shows all of that, the terminal's cells become text of the picture again and
+again, in their colours: each time a frame. The last frame stays for a while; who wants no motion
+sees that one alone. Nothing in it is drawn by hand, and but for times the last frame is the same each
+time.
 
 usage: BUILD=/abs/build picture.py FILE
 """
@@ -20,6 +22,7 @@ import unicodedata
 WIDTH, HEIGHT = 96, 20          # of the terminal
 CELL, LINE, SIZE, PAD = 8.4, 19, 14, 16
 LIMIT = 30                      # seconds until the view shows what is waited for
+EACH, LAST = 0.3, 4             # seconds that a frame stays, and the last one
 COMMAND = "git diff | awf-run ./review.awf"
 
 # Light and dark, for what SGR calls them by number: red, green, yellow, blue, cyan.
@@ -90,7 +93,7 @@ done
 
 
 def capture(directory, build):
-    """The cells of the terminal, as tmux has them with their SGR, once all is under way."""
+    """The cells of the terminal, as tmux has them with their SGR, from time to time until all is under way."""
     for name, text in FILES.items():
         path = os.path.join(directory, name)
         os.makedirs(os.path.dirname(path), exist_ok=True)
@@ -105,20 +108,29 @@ def capture(directory, build):
         "AWF_MODEL": "scripted/claude-sonnet-4-5", "LC_ALL": "C.UTF-8", "TERM": "xterm-256color",
         "COMMAND": COMMAND, "BUILD": build,
     }
+    # What is written here is the user's own, as awf trust --edits has it.
+    trust = os.path.join(directory, ".local/share/awf/trust")
+    os.makedirs(os.path.dirname(trust), mode=0o700)
+    with open(trust, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+        file.write(f"edits {directory}\n")
     tmux = ["tmux", "-u", "-f", "/dev/null", "-S", os.path.join(directory, "socket")]
     subprocess.run(
         tmux + ["new-session", "-d", "-x", str(WIDTH), "-y", str(HEIGHT),
                 'printf "$ %s\\n" "$COMMAND"; eval "$COMMAND"; exec sleep 60'],
         cwd=directory, env=environment, check=True)
+    frames = []
+    begun = time.monotonic()
     try:
-        for _ in range(LIMIT * 10):
+        while time.monotonic() < begun + LIMIT:
             shown = subprocess.run(tmux + ["capture-pane", "-e", "-p"], check=True,
                                    capture_output=True, text=True).stdout
             plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
             if all(re.search(wanted, plain) for wanted in
-                   ("82 done", "✓ plan", "✓ clarity", "writing, ", "✗ tests", "run_tests")):
-                return shown
-            time.sleep(0.1)
+                   ("83 of 96, .* 6 running, about", "✓ plan", "✓ review ▸ clarity", "writing, ", "✗ tests", "run_tests")):
+                return frames + [shown]
+            if plain.strip() and time.monotonic() > begun + EACH * len(frames):
+                frames.append(shown)
+            time.sleep(0.05)
         sys.exit("picture.py: the live view never shows what is waited for; the last was:\n" + shown)
     finally:
         os.remove(held)
@@ -151,9 +163,21 @@ def segments(line, state):
     return pieces
 
 
-def draw(shown):
-    lines = shown.rstrip().split("\n")
-    width, height = round(WIDTH * CELL + 2 * PAD), len(lines) * LINE + 2 * PAD
+def motion(count):
+    """The style that shows the frames one after the other, for who has nothing against motion."""
+    whole = EACH * (count - 1) + LAST
+    rules = []
+    for number in range(count):
+        begin = f"{100 * EACH * number / whole:.2f}%{{visibility:visible}}"
+        end = f"{100 * EACH * (number + 1) / whole:.2f}%{{visibility:hidden}}" if number < count - 1 else ""
+        rules.append(f"@keyframes k{number}{{0%{{visibility:hidden}}{begin}{end}}}"
+                     f".k{number}{{animation:k{number} {whole:.1f}s step-end infinite}}")
+    return "@media (prefers-reduced-motion:no-preference){" + "".join(rules) + "}"
+
+
+def draw(frames):
+    frames = [frame.rstrip().split("\n") for frame in frames]
+    width, height = round(WIDTH * CELL + 2 * PAD), max(map(len, frames)) * LINE + 2 * PAD
     light = "".join(f".{name}{{fill:{day}}}" for name, day, _ in COLOURS.values())
     dark = "".join(f".{name}{{fill:{night}}}" for name, _, night in COLOURS.values())
     out = [
@@ -168,18 +192,22 @@ def draw(shown):
         "rect{fill:#f6f8fa;stroke:#d1d9e0}" + light + ".s{font-weight:bold}.d{opacity:.65}",
         "@media (prefers-color-scheme:dark){text{fill:#e6edf3}rect{fill:#0d1117;stroke:#3d444d}"
         + dark + "}",
+        ".f{visibility:hidden}.f:last-child{visibility:visible}" + motion(len(frames)),
         "</style>",
         f'<rect x=".5" y=".5" width="{width - 1}" height="{height - 1}" rx="8"/>',
     ]
-    state = set()
-    for row, line in enumerate(lines):
-        pieces = []
-        for column, text, look in segments(line, state):
-            length = f' textLength="{len(text) * CELL:.1f}"' if text.isascii() and len(text) > 1 else ""
-            name = f' class="{look}"' if look else ""
-            pieces.append(f'<tspan x="{PAD + column * CELL:.1f}"{length}{name}>{html.escape(text, False)}</tspan>')
-        if pieces:
-            out.append(f'<text y="{PAD + row * LINE + SIZE}">{"".join(pieces)}</text>')
+    for number, lines in enumerate(frames):
+        state = set()
+        out.append(f'<g class="f k{number}">')
+        for row, line in enumerate(lines):
+            pieces = []
+            for column, text, look in segments(line, state):
+                length = f' textLength="{len(text) * CELL:.1f}"' if text.isascii() and len(text) > 1 else ""
+                name = f' class="{look}"' if look else ""
+                pieces.append(f'<tspan x="{PAD + column * CELL:.1f}"{length}{name}>{html.escape(text, False)}</tspan>')
+            if pieces:
+                out.append(f'<text y="{PAD + row * LINE + SIZE}">{"".join(pieces)}</text>')
+        out.append("</g>")
     return "\n".join(out + ["</svg>", ""])
 
 

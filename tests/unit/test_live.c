@@ -477,6 +477,82 @@ so_many_calls_and_no_more(void **state)
 	bench_close(&b);
 }
 
+/* "RUN step=96; " */
+static void
+note_items(void *context, const char *run_id, const char *step, int64_t items)
+{
+	buffer_format(context, "%s %s=%lld; ", run_id, step, (long long)items);
+}
+
+static void
+how_many_items_a_step_has(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, "items");
+	b.follow.items = note_items;
+	live_tell_items(&b.writer, "panel:0:0/crunch:0", 96);
+	assert_told(&b, "items panel:0:0/crunch:0=96; ");
+	assert_told(&b, "");
+	live_tell_items(&b.writer, "panel:0:0/crunch:0", 97);
+	assert_told(&b, "items panel:0:0/crunch:0=-1; items panel:0:0/crunch:0=97; ");
+	live_end(&b.writer);
+	assert_told(&b, "items panel:0:0/crunch:0=-1; ");
+	/* Who does not want to know it is told nothing. */
+	b.follow.items = NULL;
+	live_begin(&b.writer, b.run);
+	live_tell_items(&b.writer, "a:0", 2);
+	put(file_of(&b, A), "{\"items\":3}\n{\"items\":-1,\"step\":\"x\"}\n{\"items\":\"4\",\"step\":\"x\"}\n");
+	assert_told(&b, "");
+	b.follow.items = note_items;
+	live_end(&b.writer);
+	assert_told(&b, "items a:0=-1; ");
+	/* Where nothing may be written. */
+	live_begin(&b.writer, NULL);
+	live_tell_items(&b.writer, "a:0", 2);
+	assert_told(&b, "");
+	bench_close(&b);
+}
+
+static const char *wanted;
+
+static bool
+is_wanted(const void *context, const char *call)
+{
+	(void)context;
+	return wanted != NULL && strcmp(call, wanted) == 0;
+}
+
+/* What nobody looks at is read once, to know what it is, and again when somebody does. */
+static void
+only_what_is_wanted_is_read(void **state)
+{
+	struct bench b;
+
+	(void)state;
+	bench_open(&b, "wanted");
+	b.follow.wants = is_wanted;
+	wanted = NULL;
+	assert_int_equal(mkdir(record_path("wanted/live"), 0700), 0);
+	put(file_of(&b, A), LINE("one"));
+	put(file_of(&b, B), "{\"turn\":0,\"kind\":\"output\",\"of\":\"" OTHER_ID "\",\"name\":\"t\",\"call_id\":\"c\",\"append\":\"x\"}\n");
+	live_follow_look(&b.follow);
+	adds(file_of(&b, A), LINE("two"));
+	adds(file_of(&b, B), LINE("more"));
+	assert_told(&b, "");
+	wanted = A;
+	assert_told(&b, "A:0 text=two; ");
+	wanted = OTHER_ID; /* the call whose tool it is */
+	adds(file_of(&b, A), LINE("three"));
+	assert_told(&b, "B:0 text=more; ");
+	/* It is noticed all the same that it is over. */
+	wanted = NULL;
+	assert_int_equal(unlink(file_of(&b, A)), 0);
+	assert_told(&b, "A done; ");
+	bench_close(&b);
+}
+
 /* The watch wakes for each thing that there is to tell, from before the directory is there. */
 static void
 a_watch_wakes(void **state)
@@ -530,6 +606,8 @@ main(void)
 		cmocka_unit_test(files_that_change_otherwise),
 		cmocka_unit_test(so_many_calls_and_no_more),
 		cmocka_unit_test(a_watch_wakes),
+		cmocka_unit_test(how_many_items_a_step_has),
+		cmocka_unit_test(only_what_is_wanted_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, record_setup, record_teardown);

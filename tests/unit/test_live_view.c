@@ -3,6 +3,7 @@
 #include "record.h"
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "unit.h"
 #include "view/live_view.h"
 
@@ -175,49 +176,61 @@ static const struct {
 	const char *told, *shown;
 } sizes[] = {
 	{ 80, 24, true, false,
-	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
-	    "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separate…\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "⠼ panel             3.8s  1 of 3\n"
-	  "  ⠼ pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
+	  "⠼ panel                 3.8s  1 of 3\n"
+	  "  ⠼ pro                 3.7s  writing, 7 words  \"… speaks the price of lithium\"\n"
 	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
-	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "⠼ crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  ⠼ [5] \"item 5\"        3.0s  bc\n"
+	  "  ⠼ [6] \"item 6\"        3.0s  bc\n"
+	  "  ⠼ [7] \"item 7\"        3.0s  bc\n" },
 	{ 40, 12, true, false,
-	  "✓ research         8.5s  2 turns, slow…\n"
-	    "  ✗ con            3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_…\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
-	  "slow.awf   12.4s   5 running, 2 failed…\n"
+	  "slow.awf   12.4s   5 running, 2 failed\n"
 	  "⠼ panel            3.8s  1 of 3\n"
 	  "  ⠼ pro            3.7s  writing, 7 wo…\n"
-	  "  ⠼ child ▸ crit…    3.4s  waiting for…\n"
-	  "⠼ crunch           3.1s  4 done, 1 fai…\n" },
+	  "  ⠼ child ▸ cr…    3.4s  waiting for o…\n"
+	  "⠼ crunch           3.1s  4 done\n"
+	  "  ⠼ [5] \"item …    3.0s  bc\n"
+	  "  ⠼ [6] \"item …    3.0s  bc\n"
+	  "  ⠼ [7] \"item …    3.0s  bc\n" },
 	{ 200, 50, true, false,
-	  "✓ research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separates …\"\n"
-	    "  ✗ con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "✓ research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separates …\"\n"
+	    "✗ panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "✗ crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "⠼ panel             3.8s  1 of 3\n"
-	  "  ⠼ pro             3.7s  writing, 7 words  \"Against it speaks the price of lithium\"\n"
+	  "⠼ panel                 3.8s  1 of 3\n"
+	  "  ⠼ pro                 3.7s  openai/mock: writing, 7 words  \"Against it speaks the price of lithium\"\n"
 	  "  ⠼ child ▸ critique    3.4s  waiting for openai/mock\n"
-	  "⠼ crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "⠼ crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  ⠼ [5] \"item 5\"        3.0s  bc\n"
+	  "  ⠼ [6] \"item 6\"        3.0s  bc\n"
+	  "  ⠼ [7] \"item 7\"        3.0s  bc\n" },
 	{ 80, 24, false, false,
-	  "+ research          8.5s  2 turns, slow_search x2  \"A solid electrolyte separa.\n"
-	    "  x con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "+ research        8.5s  2 turns, slow_search x2  \"A solid electrolyte separate.\n"
+	    "x panel > con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "x crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "slow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\n"
-	  "| panel             3.8s  1 of 3\n"
-	  "  | pro             3.7s  writing, 7 words  \".ks the price of lithium\"\n"
+	  "| panel                 3.8s  1 of 3\n"
+	  "  | pro                 3.7s  writing, 7 words  \". speaks the price of lithium\"\n"
 	  "  | child > critique    3.4s  waiting for openai/mock\n"
-	  "| crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
+	  "| crunch                3.1s  4 done, 1 failed, 3 running\n"
+	  "  | [5] \"item 5\"        3.0s  bc\n"
+	  "  | [6] \"item 6\"        3.0s  bc\n"
+	  "  | [7] \"item 7\"        3.0s  bc\n" },
 	{ 80, 5, true, true,
-	  "\033[32m✓\033[0m research          8.5s  2 turns, slow_search ×2  \"A solid electrolyte separa…\n"
-	    "  \033[31m✗\033[0m con             3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
+	  "\033[32m✓\033[0m research        8.5s  2 turns, slow_search ×2  \"A solid electrolyte separate…\n"
+	    "\033[31m✗\033[0m panel ▸ con     3.0s  look: exit status 4: could not reach \\x1b[31mdatabase   (best-effort)\n"
 	    "\033[31m✗\033[0m crunch[3] (\"item 3\")    2.4s  bc: exit status 1\n",
 	  "\033[1mslow.awf 0b7a1c52   12.4s   5 running, 2 failed   1.7k in 320 out\033[0m\n"
 	  "\033[1m⠼\033[0m panel             3.8s  1 of 3\n"
-	  "  \033[1m⠼\033[0m pro             3.7s  writing, 7 words  \"…ks the price of lithium\"\n"
-	  "… 2 more\n" },
+	  "  … 2 more\n"
+	  "\033[1m⠼\033[0m crunch            3.1s  4 done, 1 failed, 3 running   oldest crunch[5] 3.0s\n" },
 };
 
 static void
@@ -266,7 +279,7 @@ test_what_has_ended_is_told_once(void **state)
 	    "⠦ g              400ms  round 1\n"
 	    "  ✓ d            100ms  \"x\"\n");
 	happens(&model, 3700, 10, 9, "step.completed", "g", 0, "{\"call\":\"g:0:0/g:0:0\"}");
-	told("  ✓ d            100ms  \"x\"\n");
+	told("✓ g[0] ▸ d       100ms  \"x\"\n");
 	happens(&model, 3800, 11, 6, "step.started", "g", 1, "{\"name\":\"g\",\"call\":\"g:0:0/g:0:1\"}");
 	shows(3900, "slow.awf 0b7a1c52   3.9s   1 running\n"
 	    "⠏ g              700ms  round 2\n"
@@ -293,15 +306,15 @@ test_an_agent(void **state)
 	    "{\"code\":\"overloaded\",\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":2000,"
 	    "\"partial\":true,\"turn\":0}");
 	shows(300, "slow.awf 0b7a1c52   300ms   1 running\n"
-	    "⠸ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
+	    "↻ talk           300ms  HTTP 429, try 2 of 3 in 2 s\n");
 	shows(2300, "slow.awf 0b7a1c52   2.3s   1 running\n"
-	    "⠸ talk            2.3s  HTTP 429, try 2 of 3\n");
+	    "↻ talk            2.3s  HTTP 429, try 2 of 3\n");
 	/* A wait for the provider's limits, and when it is over. */
 	happens(&model, 2310, 5, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
 	    "{\"provider\":\"openai\",\"reason\":\"down since 14:02:11 UTC\"},\"delay_ms\":4000,"
 	    "\"partial\":true}");
 	shows(2320, "slow.awf 0b7a1c52   2.3s   1 running\n"
-	    "⠸ talk            2.3s  waiting for openai: down since 14:…\n");
+	    "↻ talk            2.3s  waiting for openai: down since 14:…\n");
 	happens(&model, 2330, 6, 3, "message.assistant", "talk", 0, "{\"role\":\"assistant\",\"wait\":"
 	    "{\"provider\":\"openai\"},\"duration_ms\":20,\"partial\":true}");
 	shows(2340, "slow.awf 0b7a1c52   2.3s   1 running\n"
@@ -349,11 +362,13 @@ test_what_waits_and_what_asks(void **state)
 	begin(80, 24);
 	happens(&model, 0, 2, 1, "step.started", "check", 0, "{\"name\":\"check\",\"kind\":\"approval\",\"call\":\"check:0:0\"}");
 	shows(100, "slow.awf 0b7a1c52   100ms   1 running\n"
-	    "⠙ check          100ms  asks at its terminal\n");
+	    "… check          100ms  asks at its terminal\n");
 	happens(&model, 200, 3, 2, "step.completed", "check", 0, "{\"call\":\"check:0:0\",\"error\":"
 	    "{\"code\":\"waiting\",\"message\":\"waits\"},\"approval\":{\"asks\":\"approval\"}}");
 	told("… check          200ms  waits: awf-ctl approve check:0:0 0b7a1c52\n");
-	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n");
+	/* It stands there until it was decided about. */
+	shows(300, "slow.awf 0b7a1c52   300ms   0 running, 1 waiting\n"
+	    "… check          100ms  waits: awf-ctl approve check:0:0 0b7a1c52\n");
 	/* One behind it says no more than that. */
 	happens(&model, 300, 10, 3, "step.started", "go", 0, "{\"name\":\"go\",\"call\":\"go:0:0\"}");
 	happens(&model, 310, 11, 10, "step.completed", "go", 0, "{\"call\":\"go:0:0\",\"skipped\":\"upstream_waiting\"}");
@@ -369,10 +384,11 @@ test_what_waits_and_what_asks(void **state)
 	    "– c               10ms  nobody reads it\n");
 	/* Decided about meanwhile: that is for the next attempt. */
 	happens(&model, 400, 4, 3, "step.completed", "check", 0,
-	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\"}}");
+	    "{\"call\":\"check:0:0\",\"approval\":{\"decision\":\"approved\",\"by\":\"alice\","
+	    "\"decides\":\"00000000-0000-4000-8000-000000000003\"}}");
 	happens(&model, 500, 6, 1, "step.started", "price", 0, "{\"name\":\"price\",\"kind\":\"question\",\"call\":\"price:0:0\"}");
-	shows(600, "slow.awf 0b7a1c52   600ms   1 running, 1 waiting\n"
-	    "⠦ price          100ms  asks: awf-ctl complete price:0:0 0b7a1c52\n");
+	shows(600, "slow.awf 0b7a1c52   600ms   1 running\n"
+	    "… price          100ms  asks: awf-ctl complete price:0:0 0b7a1c52\n");
 	/* Another attempt begins anew. */
 	happens(&model, 5000, 5, 1, "run.started", "", 0, "{\"name\":\"slow.awf\",\"attempt\":2}");
 	told("");
@@ -394,13 +410,35 @@ test_many(void **state)
 		happens(&model, i / 10, i + 10, 1, "step.started", "map", (int)i, payload);
 	}
 	shows(2000, "slow.awf 0b7a1c52   2.0s   10000 running\n"
-	    "⠋ map             2.0s  10000 running   oldest map 2.0s\n");
+	    "⠋ map             2.0s  10000 running\n"
+	    "  ⠋ [0]           2.0s\n"
+	    "  ⠋ [1]           2.0s\n"
+	    "  ⠋ [2]           2.0s\n"
+	    "  ⠋ [3]           2.0s\n"
+	    "  ⠋ [4]           2.0s\n"
+	    "  ⠋ [5]           2.0s\n"
+	    "  ⠋ [6]           2.0s\n"
+	    "  ⠋ [7]           2.0s\n"
+	    "  ⠋ [8]           2.0s\n"
+	    "  ⠋ [9]           2.0s\n"
+	    "  ⠋ [10]          1.9s\n"
+	    "  ⠋ [11]          1.9s\n"
+	    "  ⠋ [12]          1.9s\n"
+	    "  ⠋ [13]          1.9s\n"
+	    "  ⠋ [14]          1.9s\n"
+	    "  ⠋ [15]          1.9s\n"
+	    "  ⠋ [16]          1.9s\n"
+	    "  ⠋ [17]          1.9s\n"
+	    "  ⠋ [18]          1.9s\n"
+	    "  ⠋ [19]          1.9s\n"
+	    "  … 9980 more\n");
 	for (unsigned i = 0; i < 9999; i++) {
 		snprintf(payload, sizeof payload, "{\"call\":\"map:0:%u\",\"result\":1}", i);
 		happens(&model, 2000, i + 20000, i + 10, "step.completed", "map", (int)i, payload);
 	}
 	shows(2000, "slow.awf 0b7a1c52   2.0s   1 running\n"
-	    "⠋ map             2.0s  9999 done, 1 running   map[9999] 1.0s\n");
+	    "⠋ map             2.0s  9999 done, 1 running\n"
+	    "  ⠋ [9999]        1.0s\n");
 	happens(&model, 2100, 40000, 1, "step.completed", "map", 9999, "{\"call\":\"map:0:9999\",\"result\":1}");
 	told("");
 	told_by(3100, "✓ map             2.1s  10000 done\n");
@@ -413,8 +451,229 @@ test_many(void **state)
 	}
 	buffer_clear(&out);
 	assert_int_equal(live_view_draw(&view, BEGIN + 5000000, &out), 23);
-	assert_non_null(strstr(out.data, "\n… 80 more\n"));
+	assert_non_null(strstr(out.data, "\n  … 80 more\n"));
 	buffer_free(&out);
+	end();
+}
+
+/* Starts item i of a step. */
+static void
+item_starts(const char *step, unsigned i, int64_t ms)
+{
+	char payload[256];
+
+	snprintf(payload, sizeof payload, "{\"name\":\"%s\",\"kind\":\"command\",\"call\":\"%s:0:%u\",\"input\":\"item %u\","
+	    "\"blocks\":[{\"command\":\"bc -l\"}]}", step, step, i, i);
+	happens(&model, ms, 100 + i, 1, "step.started", step, (int)i, payload);
+}
+
+static void
+item_ends(const char *step, unsigned i, int64_t ms, const char *how)
+{
+	char payload[256];
+
+	snprintf(payload, sizeof payload, "{\"call\":\"%s:0:%u\",%s}", step, i, how);
+	happens(&model, ms, 500 + i, 100 + i, "step.completed", step, (int)i, payload);
+}
+
+/* As many as there is room for; each stays where it is, and those that begin come where others have ended. */
+static void
+test_items_have_lines(void **state)
+{
+	(void)state;
+	begin(60, 9);
+	for (unsigned i = 0; i < 12; i++)
+		item_starts("map", i, 100 * i);
+	writes(104, 0, LIVE_OUTPUT, "one\n\033[32m17 of 40\033[0m\n\n");
+	shows(2000, "slow.awf 0b7a1c52   2.0s   12 running\n"
+	    "⠋ map               2.0s  12 running\n"
+	    "  ⠋ [0] \"item 0\"    2.0s  bc -l\n"
+	    "  ⠋ [1] \"item 1\"    1.9s  bc -l\n"
+	    "  ⠋ [2] \"item 2\"    1.8s  bc -l\n"
+	    "  ⠋ [3] \"item 3\"    1.7s  bc -l\n"
+	    "  ⠋ [4] \"item 4\"    1.6s  bc -l  17 of 40\n"
+	    "  … 7 more\n");
+	/* One that ends, and one that begins; of those that are shown the others stay. */
+	item_ends("map", 1, 1500, "\"result\":1");
+	item_starts("map", 12, 1501);
+	shows(2000, "slow.awf 0b7a1c52   2.0s   12 running\n"
+	    "⠋ map               2.0s  1 done, 12 running\n"
+	    "  ⠋ [0] \"item 0\"    2.0s  bc -l\n"
+	    "  ⠋ [5] \"item 5\"    1.5s  bc -l\n"
+	    "  ⠋ [2] \"item 2\"    1.8s  bc -l\n"
+	    "  ⠋ [3] \"item 3\"    1.7s  bc -l\n"
+	    "  ⠋ [4] \"item 4\"    1.6s  bc -l  17 of 40\n"
+	    "  … 7 more\n");
+	/* The end of the input: how many there are, and how long they take. */
+	live_view_note_items(&view, RUN_ID, "map:0", 20);
+	for (unsigned i = 2; i < 8; i++)
+		item_ends("map", i, 1600 + i, i == 3 ? "\"error\":{\"code\":\"exit_status\",\"message\":\"bc: exit status 1\"}" : "\"result\":1");
+	shows(3000, "slow.awf 0b7a1c52   3.0s   6 running, 1 failed\n"
+	    "⠋ map                 3.0s  7 of 20, 1 failed, 6 running\n"
+	    "  ⠋ [0] \"item 0\"      3.0s  bc -l\n"
+	    "  ⠋ [8] \"item 8\"      2.2s  bc -l\n"
+	    "  ⠋ [9] \"item 9\"      2.1s  bc -l\n"
+	    "  ⠋ [10] \"item 10\"    2.0s  bc -l\n"
+	    "  ⠋ [11] \"item 11\"    1.9s  bc -l\n"
+	    "  ⠋ [12] \"item 12\"    1.4s  bc -l\n");
+	/* Nobody knows any more: it counts again what there is. */
+	live_view_note_items(&view, RUN_ID, "map:0", -1);
+	shows(3000, "slow.awf 0b7a1c52   3.0s   6 running, 1 failed\n"
+	    "⠋ map                 3.0s  6 done, 1 failed, 6 running\n"
+	    "  ⠋ [0] \"item 0\"      3.0s  bc -l\n"
+	    "  ⠋ [8] \"item 8\"      2.2s  bc -l\n"
+	    "  ⠋ [9] \"item 9\"      2.1s  bc -l\n"
+	    "  ⠋ [10] \"item 10\"    2.0s  bc -l\n"
+	    "  ⠋ [11] \"item 11\"    1.9s  bc -l\n"
+	    "  ⠋ [12] \"item 12\"    1.4s  bc -l\n");
+	end();
+}
+
+/* The share, and how long the others take, once it is known how many there are; parts that do not fit are left out. */
+static void
+test_what_is_left(void **state)
+{
+	static const struct { size_t width; const char *step; } widths[] = {
+		{ 90, "⠋ map               4.0s  6 of 20, 30 %, 1 failed, 2 running, about 6s left\n" },
+		{ 60, "⠋ map               4.0s  6 of 20, 1 failed, 2 running\n" },
+		{ 50, "⠋ map               4.0s  6 of 20, 1 failed\n" },
+		{ 40, "⠋ map              4.0s  6 of 20\n" },
+	};
+	struct buffer out = BUFFER_INIT;
+
+	(void)state;
+	begin(90, 24);
+	for (unsigned i = 0; i < 8; i++)
+		item_starts("map", i, 0);
+	for (unsigned i = 0; i < 6; i++)
+		item_ends("map", i, 500 * i + 500, i == 3 ? "\"error\":{\"code\":\"exit_status\",\"message\":\"bc: exit status 1\"}" : "\"result\":1");
+	live_view_note_items(&view, RUN_ID, "map:0", 20);
+	live_view_note_items(&view, OTHER_ID, "map:0", 7); /* is no run that is shown */
+	for (size_t i = 0; i < COUNT(widths); i++) {
+		view.width = widths[i].width;
+		buffer_clear(&out);
+		live_view_draw(&view, BEGIN + 4000000, &out);
+		if (strstr(buffer_string(&out), widths[i].step) == NULL)
+			fail_msg("%zu: %s", widths[i].width, buffer_string(&out));
+	}
+	/* As long as some are to come, it is not over, however long none goes on. */
+	for (unsigned i = 6; i < 8; i++)
+		item_ends("map", i, 4000, "\"result\":1");
+	buffer_clear(&out);
+	told_by(4000, "✗ map[3] (\"item 3\")    2.0s  bc: exit status 1\n");
+	told_by(60000, "");
+	live_view_note_items(&view, RUN_ID, "map:0", -1);
+	told_by(60000, "✗ map              4.0s  7 done, 1 failed\n");
+	view.width = 80;
+	/* Two processes of one step: both must be known. */
+	happens(&model, 61000, 900, 1, "step.started", "two", 0, "{\"name\":\"two\",\"call\":\"two:0:0\"}");
+	happens(&model, 61000, 901, 1, "step.started", "two", 0, "{\"name\":\"two\",\"call\":\"two:1:0\"}");
+	live_view_note_items(&view, RUN_ID, "two:0", 5);
+	live_view_draw(&view, BEGIN + 62000000, &out);
+	assert_null(strstr(out.data, " of "));
+	live_view_note_items(&view, RUN_ID, "two:1", 6);
+	buffer_clear(&out);
+	live_view_draw(&view, BEGIN + 62000000, &out);
+	assert_non_null(strstr(out.data, "0 of 11, 0 %, 2 running\n"));
+	buffer_free(&out);
+	end();
+}
+
+/* Three of a kind are printed, and how many more there were at the end; kinds differ in what says what happened. */
+static void
+test_failures_that_are_alike(void **state)
+{
+	char how[128];
+
+	(void)state;
+	begin(80, 24);
+	for (unsigned i = 0; i < 10; i++)
+		item_starts("map", i, 0);
+	for (unsigned i = 0; i < 9; i++) {
+		snprintf(how, sizeof how, "\"error\":{\"code\":\"exit_status\",\"message\":\"sh: exit status %u: line %u\"}",
+		    i % 5 == 0 ? 4 : 5, i);
+		item_ends("map", i, 100 + i, how);
+	}
+	told("✗ map            100ms  sh: exit status 4: line 0\n"
+	    "✗ map[1] (\"item 1\")   101ms  sh: exit status 5: line 1\n"
+	    "✗ map[2] (\"item 2\")   102ms  sh: exit status 5: line 2\n"
+	    "✗ map[3] (\"item 3\")   103ms  sh: exit status 5: line 3\n"
+	    "✗ map[5] (\"item 5\")   105ms  sh: exit status 4: line 5\n");
+	shows(1000, "slow.awf 0b7a1c52   1.0s   1 running, 9 failed\n"
+	    "✗ map: sh: exit status 5: line # … and 4 more like it\n"
+	    "⠋ map               1.0s  9 failed, 1 running\n"
+	    "  ⠋ [9] \"item 9\"    1.0s  bc -l\n");
+	item_ends("map", 9, 1100, "\"result\":1");
+	happens(&model, 1200, 990, 1, "run.completed", "", 0, "{\"status\":\"failed\"}");
+	told("✗ map                  1.1s  1 done, 9 failed\n"
+	    "✗ map: sh: exit status 5: line # … and 4 more like it\n"
+	    "✗ slow.awf 0b7a1c52 failed   1.2s\n");
+	end();
+}
+
+/* What is inside of items, as far as there is room: each below its item; only one, in the same line. */
+static void
+test_what_is_inside_of_items(void **state)
+{
+	char payload[256];
+
+	(void)state;
+	begin(80, 24);
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"g\",\"kind\":\"group\",\"call\":\"g:0:%u\",\"input\":%u}", i, i);
+		happens(&model, 0, 10 + i, 1, "step.started", "g", (int)i, payload);
+		snprintf(payload, sizeof payload, "{\"name\":\"a\",\"call\":\"g:0:%u/a:0:0\",\"blocks\":[{\"command\":\"look\"}]}", i);
+		happens(&model, 0, 20 + i, 10 + i, "step.started", "g.a", 0, payload);
+	}
+	happens(&model, 0, 30, 11, "step.started", "g.b", 0, "{\"name\":\"b\",\"call\":\"g:0:1/b:0:0\"}");
+	shows(1000, "slow.awf 0b7a1c52   1.0s   3 running\n"
+	    "⠋ g               1.0s  2 running\n"
+	    "  ⠋ [0] 0 ▸ a     1.0s  look\n"
+	    "  ⠋ [1] 1         1.0s\n"
+	    "    ⠋ a           1.0s  look\n"
+	    "    ⠋ b           1.0s\n");
+	view.height = 6;
+	shows(1000, "slow.awf 0b7a1c52   1.0s   3 running\n"
+	    "⠋ g               1.0s  2 running\n"
+	    "  ⠋ [0] 0 ▸ a     1.0s  look\n"
+	    "  ⠋ [1] 1         1.0s  2 running\n");
+	happens(&model, 1500, 40, 20, "step.completed", "g.a", 0,
+	    "{\"call\":\"g:0:0/a:0:0\",\"error\":{\"code\":\"exit_status\",\"message\":\"look: exit status 1\"}}");
+	told("✗ g ▸ a           1.5s  look: exit status 1\n");
+	end();
+}
+
+/* Above all others, however many they are, with the whole of what decides. */
+static void
+test_many_that_wait(void **state)
+{
+	char payload[256];
+
+	(void)state;
+	begin(64, 12);
+	for (unsigned i = 0; i < 8; i++) {
+		snprintf(payload, sizeof payload, "{\"name\":\"a-name-that-is-long\",\"kind\":\"approval\",\"call\":\"a:0:%u\"}", i);
+		happens(&model, 0, 10 + i, 1, "step.started", "a-name-that-is-long", (int)i, payload);
+		snprintf(payload, sizeof payload, "{\"call\":\"a:0:%u\",\"approval\":{\"asks\":\"approval\"}}", i);
+		happens(&model, 100, 30 + i, 10 + i, "step.waiting", "a-name-that-is-long", (int)i, payload);
+	}
+	item_starts("map", 0, 0);
+	view.colour = true;
+	shows(1000, "\033[1mslow.awf 0b7a1c52   1.0s   1 running, 8 waiting\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long  waits: awf-ctl approve a:0:0 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[1]  waits: awf-ctl approve a:0:1 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[2]  waits: awf-ctl approve a:0:2 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… a-name-that-is-long[3]  waits: awf-ctl approve a:0:3 0b7a1c52\033[0m\n"
+	    "\033[1m\033[33m… 4 more wait: awf status\033[0m\n"
+	    "\033[1m⠋\033[0m a-name-that-is-long      1.0s  8 waiting\n"
+	    "\033[1m⠋\033[0m map                      1.0s  bc -l\n");
+	view.colour = false;
+	view.width = 56;
+	view.height = 5;
+	shows(1000, "slow.awf   1.0s   1 running, 8 waiting\n"
+	    "… a-name-that-i…  waits: awf-ctl approve a:0:0 0b7a1c52\n"
+	    "… 7 more wait: awf status\n"
+	    "… 2 more\n");
 	end();
 }
 
@@ -433,11 +692,17 @@ assert_harmless(const struct buffer *lines, size_t width, unsigned seed)
 		} else if (c == '\n') {
 			columns = 0;
 		} else {
+			uint32_t code;
+
 			if (c < 0x20 || c == 0x7f)
 				fail_msg("seed %u: control %u", seed, c);
-			columns += (c & 0xc0) != 0x80;
+			if ((c & 0xc0) != 0x80 && utf8_decode(lines->data + i, lines->len - i, &code) > 0) {
+				if (text_is_hidden(code))
+					fail_msg("seed %u: hidden %x", seed, (unsigned)code);
+				columns += text_columns(code);
+			}
 			if (width > 0 && columns >= width)
-				fail_msg("seed %u: wider than %zu", seed, width);
+				fail_msg("seed %u: wider than %zu: %.*s", seed, width, (int)lines->len, lines->data);
 		}
 	}
 }
@@ -456,6 +721,8 @@ test_records_that_are_not_what_they_should_be(void **state)
 		",\"retry\":{\"message\":\"HTTP 429\",\"try\":2,\"of\":3},\"delay_ms\":5",
 		",\"wait\":{\"provider\":\"p\",\"reason\":\"\\u001b[2J\"},\"delay_ms\":5", ",\"wait\":{}",
 		",\"approval\":{\"decision\":\"approved\",\"by\":\"a\",\"decides\":\"b\"}", ",\"turn\":1" };
+	static const char *const inputs[] = { "a", "中文字符中文字符中文字符", "o\u0308o\u0308o\u0308", "👩👍", "\\u001b[31m",
+		"\\u202ex", "\\u0000", "עברית" };
 	static const char *const paths[] = { "a", "a.b", "a.b", "g", "g", "\\u001b[2J" };
 
 	(void)state;
@@ -474,17 +741,20 @@ test_records_that_are_not_what_they_should_be(void **state)
 
 			if (rand() % 2 == 0)
 				snprintf(inside, sizeof inside, "g:0:%u/", around);
-			snprintf(payload, sizeof payload, "{\"name\":\"n\\u0007\",\"kind\":\"%s\",\"call\":\"%s%s:0:%u\"%s}",
-			    rand() % 5 == 0 ? "approval" : "command", inside, rand() % 2 == 0 ? "g" : "b", call,
+			snprintf(payload, sizeof payload, "{\"name\":\"n\\u0007\",\"kind\":\"%s\",\"input\":\"%s\",\"call\":\"%s%s:0:%u\"%s}",
+			    rand() % 5 == 0 ? "approval" : "command", inputs[(size_t)rand() % COUNT(inputs)], inside, rand() % 2 == 0 ? "g" : "b", call,
 			    rests[(size_t)rand() % COUNT(rests)]);
 			happens(rand() % 3 == 0 ? &child : &model, i * 20, i, (unsigned)rand() % i, type,
 			    paths[(size_t)rand() % COUNT(paths)], rand() % 4, payload);
 			if (rand() % 4 == 0)
 				writes((unsigned)rand() % i, rand() % 3, (enum live_kind)(rand() % LIVE_KINDS),
-				    "some \033[31mtext\n of \xff it");
+				    rand() % 2 == 0 ? "some \033[31mtext\n of \xff it" :
+				    "中文字符中文字符中文字符中文字符\n中文 \u202e 👩👍");
 			if (rand() % 10 != 0)
 				continue;
 			buffer_clear(&out);
+			if (rand() % 3 == 0)
+				live_view_note_items(&view, RUN_ID, rand() % 2 == 0 ? "b:0" : "g:0", rand() % 9 - 1);
 			live_view_told(&view, BEGIN + i * 20000, &out);
 			assert_harmless(&out, 0, seed);
 			buffer_clear(&out);
@@ -509,6 +779,11 @@ main(void)
 		cmocka_unit_test(test_an_agent),
 		cmocka_unit_test(test_what_waits_and_what_asks),
 		cmocka_unit_test(test_many),
+		cmocka_unit_test(test_items_have_lines),
+		cmocka_unit_test(test_what_is_left),
+		cmocka_unit_test(test_failures_that_are_alike),
+		cmocka_unit_test(test_what_is_inside_of_items),
+		cmocka_unit_test(test_many_that_wait),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

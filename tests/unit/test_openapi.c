@@ -4,7 +4,6 @@
 
 #include "base/list.h"
 #include "base/memory.h"
-#include "base/version.h"
 #include "io/file.h"
 #include "json/scan.h"
 #include "projection/projection.h"
@@ -191,7 +190,7 @@ test_words(void **state)
 	size_t count = 0;
 
 	(void)state;
-	assert_true(span_is(span_path(document, "info", "version", NULL), AWF_VERSION));
+	assert_true(span_is(span_path(document, "info", "version", NULL), "@AWF_VERSION@"));
 	for (const char *const *name = projection_names(); *name != NULL; name++) {
 		bool found = false, lines = projection_find(*name, "as", NULL)->document == NULL;
 

@@ -252,6 +252,55 @@ a_written_line_reads_back(void **state)
 	buffer_free(&out);
 }
 
+/* Of the items that are left, some have been read; how the rest comes does not matter. */
+static void
+what_is_left_is_counted(void **state)
+{
+	static const struct { const char *text; enum input_form form; int64_t left; } cases[] = {
+		{ "a\nb\nc\n", INPUT_LINES, 2 },
+		{ "a\nb\nc", INPUT_LINES, 2 },
+		{ "a\n\n\n\n", INPUT_LINES, 3 },
+		{ "a\n", INPUT_LINES, 0 },
+		{ "1 [2,\n3] \"x\" ", INPUT_JSON, 2 },
+		{ "1 [2, ", INPUT_JSON, -1 },
+		{ LINE("1") "\n" LINE("2") "\n" LINE("3") "\n", INPUT_AUTO, 2 },
+		{ LINE("1") "\nrest", INPUT_AUTO, -1 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		const size_t len = strlen(cases[i].text);
+
+		for (size_t first = 0; first <= len; first++) {
+			struct buffer more = BUFFER_INIT;
+			struct error err = ERROR_INIT;
+			struct state_reader r;
+			struct item item;
+			int fds[2], got;
+
+			memset(&item, 0, sizeof item);
+			assert_int_equal(pipe(fds), 0);
+			state_reader_begin(&r, fds[0], cases[i].form, RUN);
+			assert_int_equal(write(fds[1], cases[i].text, first), (int)first);
+			if (first > 0)
+				assert_int_equal(state_reader_fill(&r, &err), 0);
+			got = state_reader_take(&r, &item, &err);
+			if (got == 1) {
+				buffer_append(&more, cases[i].text + first, len - first);
+				assert_int_equal(state_reader_count(&r, &more), cases[i].left);
+				assert_int_equal(more.len, 0);
+				/* Nothing was taken by that. */
+				assert_int_equal(r.eof, false);
+			}
+			close(fds[0]);
+			close(fds[1]);
+			state_reader_free(&r);
+			item_free(&item);
+			buffer_free(&more);
+		}
+	}
+}
+
 /* Input that is always there interrupts no read. */
 static void
 a_signal_ends_input_that_never_pauses(void **state)
@@ -283,6 +332,7 @@ main(void)
 		cmocka_unit_test(json_is_fed_as_one_line_and_null_as_nothing),
 		cmocka_unit_test(state_lines_are_recognised),
 		cmocka_unit_test(items_come_out_however_input_is_split),
+		cmocka_unit_test(what_is_left_is_counted),
 		cmocka_unit_test(a_signal_ends_input_that_never_pauses),
 		cmocka_unit_test(a_written_line_reads_back),
 	};

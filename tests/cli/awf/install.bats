@@ -21,6 +21,7 @@ installed() {
 	same "$(echo hi | awf-run -c 'awf-step -r -m replay/answer.jsonl greet')" hello
 	awf-verify
 	[ -s "$prefix/share/awf/prices" ] && [ -s "$prefix/share/awf/www/page.js" ] && [ -s "$prefix/share/awf/openapi.json" ]
+	same "awf $(jq -r .info.version "$prefix/share/awf/openapi.json")" "$(awf --version)"
 	"$prefix/bin/awf" init begun
 	[ -x begun/brief.awf ] && [ -x begun/tools/notes ] && [ -s begun/agents/writer.md ]
 	same "$(cat "$prefix/share/awf/schemas/transcript.schema.json")" "$(awf-verify --schema)"
@@ -34,64 +35,58 @@ installed() {
 	installed
 	prefix="$BATS_TEST_TMPDIR/root/usr"
 	examples=$prefix/share/doc/awf/examples
-	same "$(cd "$examples" && find . -type f | sort)" "$(cd "$ROOT/examples" && find . -type f | sort)"
+	same "$(cd "$examples" && find . ! -type d | sort)" "$(cd "$ROOT/examples" && find . ! -type d | sort)"
 	cd "$examples"
 	[[ $(echo 'solid-state batteries' | PATH=$prefix/bin:$PATH AWF_MODEL=replay/recordings/brief.jsonl ./brief.awf) == 'Solid-state batteries: '* ]]
-}
-
-# A block of the README that this test has not what it needs for: a clone, a browser, crontab, a
-# program of yours, a key; the text of a file; lines of workflow files, which docs.bats runs.
-needs_more() {
-	case $1 in
-	make* | ---* | awf-serve$'\n' | *'15 6 * * *'* | *'--until '* | *'--parallel '* | *'--approve '*) ;;
-	*--dry-run*) return 1 ;;
-	*anthropic/* | *openai/* | *google/* | *ollama/* | *' -m sonnet '* | *--max-cost*) ;;
-	*) return 1 ;;
-	esac
-}
-# All others in order, with a NUL behind each.
-readme_blocks() {
-	local block
-	awk '
-		/^```/ { fence = !fence }
-		/^    / && !fence { block = block substr($0, 5) "\n"; next }
-		block != "" { printf "%s%c", block, 0; block = "" }' "$ROOT/README.md" |
-		while IFS= read -r -d '' block; do
-			needs_more "$block" || printf '%s\0' "$block"
-		done
+	# What are links in the tree are links there too.
+	PATH=$prefix/bin:$PATH ci/check --isolation copy
+	same "$(readlink ci/recording/latest)" "$(readlink "$ROOT/examples/ci/recording/latest")"
+	for document in README.md INSTALL.md CHANGELOG.md; do cmp "$ROOT/$document" "../$document"; done
 }
 
 # bats test_tags=turn:3
-@test "the README, block by block as it is printed, from an installation and an empty home directory" {
+@test "README, word for word, from an installation and an empty home directory" {
+	[ "$(isolation)" = namespaces ] || skip 'no namespaces here'
 	installed
-	prefix="$BATS_TEST_TMPDIR/root/usr"
-	command -v sqlite3 >/dev/null || skip 'sqlite3 is not installed'
-	mkdir new stubs
-	printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >stubs/ssh
-	chmod +x stubs/ssh
-	readme_blocks >blocks
-	same "$(tr -dc '\0' <blocks | wc -c)" 13
-	# In one shell, as they are typed; each has to end well, but for that which shows how a run fails.
-	{
-		while IFS= read -r -d '' block; do
-			printf 'echo "== %s"\n%s || echo "failed: $?"\n' "$((++count))" "${block%$'\n'}"
-		done <blocks
-	} | sed "s|/tmp/demo|$PWD/new/demo|g" >script
-	stubs=$PWD/stubs
-	(cd new && env -i PATH="$prefix/bin:$stubs:/usr/local/bin:/usr/bin:/bin" HOME="$PWD" \
-		TERM=dumb LC_ALL=C.UTF-8 bash ../script >../said 2>../complaints) || { cat complaints; false; }
-	run ! grep '^failed' said
-	for words in 'In autumn the tree' '^3$' '^\[1,4,9\]$' 'sorted .* success' 'Solid-state batteries: better' \
-		'"name": "word_count"' '"model": "claude-sonnet-4-5"' '^no$' 'lottery success' '^64$' 'square.awf .* success .* 2 '; do
-		grep -q -- "$words" said || { echo "nothing says: $words"; cat said complaints; false; }
-	done
-	# The number that was drawn is published, replayed, shown as input, and published again.
-	number=$(cat new/awf-examples/out/number)
-	same "$(grep -c "^\"*$number\"*$" said)" 5
-	same "$(sed 's/[0-9a-f]\{8\}$//; /today.s .* is used$/d' complaints | grep '^awf')" \
-		"awf-step: publish: tee: exit status 1: tee: out/number: No such file or directory
-awf-run: lottery: step publish:0:0 failed: tee: exit status 1: tee: out/number: No such file or directory
-$(grep '^awf-run: lottery: failed after' complaints | sed 's/[0-9a-f]\{8\}$//')"
+	PATH="$BATS_TEST_TMPDIR/root/usr/bin:/usr/local/bin:/usr/bin:/bin"
+	run python3 "$ROOT/tests/support/recipes.py" "$BATS_TEST_TMPDIR/root/usr/share/doc/awf/README.md"
+	same "$output" '1 tried, 0 faults'
+}
+
+# bats test_tags=turn:3
+@test "what README and doc link to is there where they are installed" {
+	installed
+	make -s -C "$ROOT" BUILD="$BATS_TEST_TMPDIR/build" DESTDIR="$BATS_TEST_TMPDIR/root" PREFIX=/usr install-html
+	place="$BATS_TEST_TMPDIR/root/usr/share/doc/awf"
+	for page in awf.7 awf-run.1 awf-transcript.3; do [ -s "$place/html/$page.html" ]; done
+	same "$(find "$place/html" -name 'awf*.html' | wc -l)" "$(find "$ROOT/man" -type f | wc -l)"
+	python3 - "$place" >lost <<-'END'
+		import html.parser, pathlib, re, sys
+		place = pathlib.Path(sys.argv[1])
+		class Links(html.parser.HTMLParser):
+		    def __init__(self, file):
+		        super().__init__()
+		        self.links, self.ids = set(), set()
+		        self.feed(file.read_text())
+		    def handle_starttag(self, tag, attributes):
+		        for name, value in attributes:
+		            if name in ("href", "src") and not value.startswith("http"): self.links.add(value)
+		            if name == "id": self.ids.add(value)
+		known = {file: Links(file) for file in place.glob("html/*.html")}
+		for file, found in known.items():
+		    for link in found.links:
+		        path, _, name = link.partition("#")
+		        to = (file.parent / path).resolve() if path else file
+		        if not to.exists() or name and to in known and name not in known[to].ids:
+		            print(file.name, link)
+		for file in [*place.glob("doc/*.md"), place / "README.md"]:
+		    for link in re.findall(r"\]\(([^()#]+)[^()]*\)", re.sub(r"```.*?```", "", file.read_text(), flags=re.S)):
+		        if not (file.parent / link).exists() and link not in ("LICENSE", "HACKING.md", "BENCHMARKS.md"):
+		            print(file.name, link)
+	END
+	same "$(cat lost)" ''
+	in_place uninstall
+	same "$(find "$BATS_TEST_TMPDIR/root" ! -type d)" ''
 }
 
 @test "prices and agents are those beside the programs, installed or built" {

@@ -114,7 +114,7 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
       -a!
       +a?
 ~ low   3 follow (its input changed)
-  3 changed, 3 follows'
+  3 changed, 3 follow'
 }
 
 @test "something else for the same input is a cause; --ignore and --results" {
@@ -286,7 +286,7 @@ line("run.completed", "", first, {"status": "success", "exit_code": 0, "error": 
 	# What is shown has passed it, too; what a filter of another kind makes of it counts.
 	seq 4 | record c f
 	says a c -1 --map "$map"
-	same "$(sort <<<"$output")" "$(sort <<<$'+ now[3] (4)\n~ n   follows (its input changed)\n~ low[3]   follows (new since what is before it)\n  6 same, 2 follows, 1 new')"
+	same "$(sort <<<"$output")" "$(sort <<<$'+ now[3] (4)\n~ n   follows (its input changed)\n~ low[3]   follows (new since what is before it)\n  6 same, 2 follow, 1 new')"
 	awf-diff --json --map "$map" "$(cat a)" "$(cat c)" | jq -e 'select(.path == "n").result.b | startswith("[\"1 AT TIME\"")' ||
 		{ awf-diff --json --map "$map" "$(cat a)" "$(cat c)"; false; }
 	# One that reads a line, and answers it before it reads the next.
@@ -444,6 +444,25 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	run -0 awf-diff --ignore files "$(cat one)" "$(cat two)"
 }
 
+@test "a variable that was recorded, and the description of a tool, are told" {
+	flow f 'awf-step -n say -q -- sh -c "echo \$MODE"'
+	MODE=x awf-run --env MODE --id-file a ./f >/dev/null
+	MODE=y awf-run --env MODE --id-file b ./f >/dev/null
+	says a b -1
+	[[ $(awf-diff "$(cat a)" "$(cat b)") == *$'\n      variable MODE "x" -> "y"\n! say'* ]]
+	mkdir agents tools
+	tool note '"input_schema":{"type":"object"},"effects":"none"' 'cat >/dev/null; echo noted'
+	agent op 'tools: [note]'
+	text done >last
+	flow g 'echo x | awf-step -q -a op work'
+	model_server --answer last --answer last
+	record c g
+	sed -i 's/"type":"object"/"type":"object","minProperties":1/' tools/note.tool.json
+	record d g
+	says c d -1
+	[[ $output == *'input_schema of note'*'minProperties'* ]]
+}
+
 @test "what a run did not come to, and what it skipped, is no cause" {
 	flow f 'awf-step -n one -q -- echo 1' 'awf-step -n two -q -- sh -c "test ! -e broken" || exit 1' 'awf-step -n -q three -- echo 3'
 	record a f
@@ -459,6 +478,18 @@ page = Page(); page.feed(open("page.html").read()); assert page.open == [], page
 	rm data
 	record d g || true
 	says c d -1
+	[[ $output == *$'\n~ two   follows (skipped in the second run)\n'* ]]
+	# An agent that is skipped has asked nothing.
+	mkdir agents
+	agent op
+	text done >last
+	flow h 'awf-step -n one -- cat data | awf-step -q two -a op'
+	echo 1 >data
+	model_server --answer last
+	record e h
+	rm data
+	record f h || true
+	says e f -1
 	[[ $output == *$'\n~ two   follows (skipped in the second run)\n'* ]]
 }
 

@@ -35,7 +35,7 @@ judged() {
 		--check 'exact=jq -e ".result == \"right\"" >/dev/null' \
 		--check 'judge=awf-step -r -a agents/judge.md judge | jq -Re ". == \"right\""' "$@" ./flow
 }
-timeless() { jq -c 'del(.ms, .run)'; }
+timeless() { jq -c 'del(.ms, .run, .checks[].run)'; }
 asked() { wc -l <asked; }
 
 @test "variants are tried with all inputs, as often as told; checks say what is right, and the report how sure that is" {
@@ -56,7 +56,7 @@ asked() { wc -l <asked; }
 	[[ ${lines[2]} == *' 0.0032  0.0378' ]]
 	# It is a run, whose child runs are those of the workflow.
 	same "$(awf-tail --list --json | jq -r .name)" eval-flow
-	same "$(awf-tail --list --children -n 100 --json | jq -r .name | sort | uniq -c | xargs)" '1 eval-flow 12 solve 12 steps'
+	same "$(awf-tail --list --children -n 100 --json | jq -r .name | sort | uniq -c | xargs)" '1 eval-flow 12 solve 12 solve-judge 12 steps 12 steps-judge'
 	awf-verify -q "$AWF_STORAGE"
 	# The same in other forms.
 	awf-eval --report -o csv @ | tr -d '\r' >csv
@@ -70,6 +70,13 @@ asked() { wc -l <asked; }
 print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.xml").iter("failure"))))' >counts
 	same "$(cat counts)" "12 $(grep -c '^not ok' tap)"
 	awf-eval --report -o md @ | grep -q '^| variant | pass '
+	awf-eval --report -o json @ >report.json
+	cmp <(jq -c '.trials[]' report.json) <(awf-eval --report -o jsonl @ | jq -c .)
+	same "$(jq -r '.variants[] | "\(.variant) \(.passed)/\(.count) \(.low * 100 | round)%..\(.high * 100 | round)%"' report.json)" \
+		"$(awf-eval --report @ | awk '/^(solve|steps) +[0-9]/ { print $1, $2, $4 }')"
+	same "$(jq -r '.variants | map("\(.checks.exact.passed)/\(.checks.exact.count)") | join(" ")' report.json)" \
+		"$(awf-eval --report @ | awk '/^exact / { print $2, $3 }')"
+	same "$(jq -c '.variants | map(.against.variant)' report.json)" '[null,"solve"]'
 	awf-eval --report -o html @ | grep -q '<td>steps</td>'
 	same "$(awf-eval --report -o github @ | grep -c '^::warning title=')" \
 		"$(jq -s 'group_by([.variant, .id]) | map(select(all(.outcome == "fail"))) | length' report)"
@@ -115,12 +122,143 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
 	same "$(asked)" 0
 	sed -i 's/0.7/0.8/' agents/solve.md
-	run -0 awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
+	run -0 --separate-stderr awf-eval -k 2 -i in --variant steps=AGENT=steps --variant solve --check 'any=true' --reuse="$first" ./flow
 	same "$(jq -r .system asked | sort | uniq -c | xargs)" '12 rate 0.8'
+	[[ $stderr != *'made again'* ]]
 	# Commands depend on the variables of a variant.
 	printf '%s\n' '#!/bin/sh' 'awf-step -r say -- sh -c "cat; echo \$STYLE"' >flow
 	run -0 awf-eval -i in --variant a=STYLE=a --variant b='STYLE="b c"' --reuse --check 'is=jq -e ".result | test(\"b c\")" >/dev/null' ./flow
 	same "$(awf-eval --report -o jsonl @ | jq -c '[.variant, .outcome]' | sort -u | paste -sd' ')" '["a","fail"] ["b","pass"]'
+}
+
+# A check in which a judge is given what is said.
+judging() { printf 'judge=%s | awf-step -r -i json -a agents/judge.md judge | jq -Re ". == \\"right\\"" >/dev/null' "$1"; }
+
+@test "--reuse: what judges have answered is taken over where they are asked the same" {
+	prepare 4
+	run -0 awf-eval -i in -c "$(judging 'jq .result')" -c "all=$(judging cat | cut -d= -f2-)" ./flow
+	same "$(asked)" 12
+	awf-eval --report -o jsonl @ | timeless >before
+	for reused in @ @; do
+		: >asked
+		run -0 awf-eval -i in -c "$(judging 'jq .result')" -c "all=$(judging cat | cut -d= -f2-)" --reuse="$reused" ./flow
+		same "$(asked)" 0
+		awf-eval --report -o jsonl @ | timeless | jq -c '.paid_usd' | grep -qx 0
+		diff <(jq -c 'del(.paid_usd)' before) <(awf-eval --report -o jsonl @ | timeless | jq -c 'del(.paid_usd)')
+	done
+	# Another output is judged anew, the same one is not; and all are by another judge.
+	printf '%s\n' '#!/bin/bash' 'read -r x; awf-step -r solve -a agents/solve.md <<<"$x"' >flow
+	run -0 awf-eval -i in -c "$(judging 'jq .result')" ./flow
+	sed -i "s/awf-step/case \$x in *1) echo changed; exit;; esac; awf-step/" flow
+	: >asked
+	run -0 awf-eval -i in -c "$(judging 'jq .result')" --reuse=@ ./flow
+	same "$(jq -r .system asked)" 'rate 1'
+	same "$(jq -r .user asked)" changed
+	sed -i 's/rate 1/& again/' agents/judge.md
+	: >asked
+	run -0 awf-eval -i in -c "$(judging 'jq .result')" --reuse=@ ./flow
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '4 rate 1 again'
+	# In a further variant.
+	: >asked
+	run -0 awf-eval -i in -c "$(judging 'jq .result')" --variant one --variant two=X=1 --reuse ./flow
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '3 rate 0.7 4 rate 1 again'
+	sound
+}
+sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
+
+@test "an evaluation is replayed: checks are run, what was read of the child runs is in its record" {
+	prepare 3
+	echo '{"type":"string"}' >schema.json
+	run -0 judged --check 'fast=jq -e ".ms < 600000 and .cost_usd > 0.003 and (.run | length) == 36" >/dev/null' --schema schema.json --max-ms 600000
+	kill "$LUCK"
+	run -0 --separate-stderr awf-replay @
+	same "$output" ''
+	awf-verify --determinism @
+	# A check that says something else now is a difference.
+	sed -i 's/string/null/' schema.json
+	run -3 awf-replay @
+	[[ $output == *'case'* ]]
+	sed -i 's/null/string/' schema.json
+	# One with forks, an error, and what was resumed.
+	luck
+	echo refused >>in
+	run -2 judged --reuse
+	run -3 awf-run --resume @
+	run -0 awf-replay @
+}
+
+@test "--report with checks: what was tried is checked anew, and not tried" {
+	prepare
+	echo 'refused' >>in
+	run -2 awf-eval -k 2 -i in --variant solve --variant steps=AGENT=steps --check 'any=true' ./flow
+	first=$(basename "$(transcript)" .jsonl)
+	: >asked
+	run -2 --separate-stderr awf-eval --report --check 'exact=jq -e ".result == \"right\"" >/dev/null' --check "$(judging 'jq .result')" "$first"
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '24 rate 1'
+	[[ $output == 'eval-flow: 7 inputs x 2 times  '*'error: '*refused* ]]
+	second=$(basename "$(transcript)" .jsonl)
+	[ "$second" != "$first" ]
+	awf-eval --report -o jsonl "$first" >before || same "$?" 2
+	awf-eval --report -o jsonl "$second" >after || same "$?" 2
+	diff <(jq -c '[.variant, .id, .k, .run, .ms, .cost_usd]' before) <(jq -c '[.variant, .id, .k, .run, .ms, .cost_usd]' after)
+	same "$(jq -c '[.paid_usd, (.checks | keys)]' after | sort -u)" '[0,["exact","judge"]]'
+	same "$(jq -r '[.outcome, .checks.exact.outcome] | join(" ")' after | sort -u | paste -sd,)" 'error missing,fail fail,pass pass'
+	# Judges can be asked for what is new alone; the baseline, and what is required, are as ever.
+	: >asked
+	run -2 awf-eval --report --check "$(judging 'jq .result')" --reuse="$second" "$first"
+	same "$(asked)" 0
+	run -2 awf-eval --report --check "$(judging 'jq .result')" --reuse "$second"
+	same "$(asked)" 0
+	run -1 awf-eval --report --check-failures --check 'failed=jq -e .error >/dev/null' --require 'failed>=0.5' "$first"
+	same "$(grep '^failed ' <<<"$output" | xargs)" 'failed 2/14 2/14'
+	echo '{"maxLength":4}' >schema.json
+	run -2 awf-eval --report --schema schema.json "$first"
+	run -2 awf-eval --report -o json @
+	run -2 --separate-stderr awf-eval --report --check 'no=true' -k 2 "$first"
+	same "$stderr" 'awf-eval: --report: not with -k'
+	sound
+}
+
+@test "--with: a variant has other contents in a file, which is not changed" {
+	prepare 2
+	unshare -rm true 2>/dev/null || skip 'no user namespaces here'
+	printf '%s\n' '#!/bin/sh' 'awf-step -r solve -a agents/solve.md' >flow
+	same_files() { sha256sum agents/* flow | sha256sum; }
+	before=$(same_files)
+	run -0 awf-eval -i in --variant solve --variant 'steps=--with agents/solve.md=agents/steps.md' \
+		--variant 'judge=--with=agents/solve.md=agents/judge.md X=1' ./flow
+	same "$(jq -r .system asked | sort | uniq -c | xargs)" '2 rate 0.7 2 rate 0.95 2 rate 1'
+	same "$(same_files)" "$before"
+	awf-eval --report -o jsonl @ >report
+	a=$(jq -rs 'map(select(.variant == "solve"))[0].run' report)
+	b=$(jq -rs 'map(select(.variant == "steps"))[0].run' report)
+	run -1 awf-diff "$a" "$b"
+	[[ $output == *'agents/solve.md'*'-'*'0.7'*'+'*'0.95'* ]]
+	run -0 awf-replay "$b"
+	run -0 awf-replay @eval-flow
+	# Two files exchanged, the workflow itself replaced, and steps that run in a sandbox.
+	echo one >a
+	echo two >b
+	printf '%s\n' '#!/bin/sh' 'awf-step -n -r say -- cat a b | tr "\n" " "; awf-step -n -r boxed --sandbox workspace -- cat a' >flow
+	printf '%s\n' '#!/bin/sh' 'echo another' >flow2
+	chmod +x flow flow2
+	run -0 awf-eval -i in --variant plain --variant 'turned=--with a=b --with b=a' --variant 'other=--with flow=flow2' \
+		-c 'said=jq -c "{pass: true, why: .result}"' ./flow
+	awf-eval --report -o jsonl @eval-flow >report
+	said() { jq -r "select(.variant == \"$1\").checks.said.why" report | sort -u; }
+	same "$(said plain)" "$(printf 'one two one')"
+	same "$(said turned)" "$(printf 'two one two')"
+	same "$(said other)" another
+	while IFS='|' read -r words said; do
+		run -2 --separate-stderr awf-eval -i in --variant "x=$words" ./flow
+		same "$stderr" "awf-eval: --variant: --with $said"
+	done <<-'EOF'
+		--with a=none|a=none: unable to look at none: No such file or directory
+		--with none=a|none=a: unable to look at none: No such file or directory
+		--with agents=a|agents=a: agents is no file
+		--with a|takes FILE=OTHER, not 'a'
+		--with|takes FILE=OTHER
+	EOF
 }
 
 @test "errors are no failures: a step of a check that fails, a workflow that does; a resume tries them again" {
@@ -135,6 +273,7 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	cp agents/judge.md agents/none.md
 	: >asked
 	run -3 --separate-stderr awf-run --resume "$id"
+	[[ $stderr != *'made again'* ]]
 	same "$(jq -r .system asked | sort | uniq -c | xargs)" '1 rate 0.7 2 rate 1'
 	awf-eval --report -o jsonl "$id" >report || same "$?" 2
 	same "$(jq -r .outcome report | paste -sd,)" pass,pass,error
@@ -249,7 +388,8 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 		--report -k 2 @|--report: not with -k
 		-i in --update ./flow|--update: only with --baseline
 		-i in --schema none.json ./flow|none.json: unable to open: No such file or directory
-		-i in -o xml ./flow|-o: 'xml' is none of table, md, csv, jsonl, junit, tap, github, html
+		-i in -o xml ./flow|-o: 'xml' is none of table, md, csv, json, jsonl, junit, tap, github, html
+		--report -j 2 @|--report: takes -j, --reuse, --name, --max-cost and --check-failures with a check alone: -c, --schema or --max-ms
 	EOF
 	long=$(printf %0128d 1)
 	run -2 --separate-stderr awf-eval -i in --check "$long=true" ./flow
@@ -321,8 +461,10 @@ print(len(list(e.parse("junit.xml").iter("testcase"))), len(list(e.parse("junit.
 	echo x >in
 	run -75 awf-eval -i in --check 'person=awf-step -i json -r look --approve' ./flow
 	[[ $output == *'have not ended: awf-run --resume'* ]]
-	call=$(awf-tail --list --json | jq -r '.waits[0].call')
-	awf-ctl approve "$call"
+	awf-tail --list --children --json | jq -r 'select(.waits) | .waits[0].call + " " + .run_id' | {
+		read -r call run
+		awf-ctl approve "$call" "$run"
+	}
 	awf-run --resume @ >/dev/null
 	run -0 awf-eval --report @
 	[[ $output == *' 1/1 '* ]]
@@ -413,7 +555,7 @@ assert len(rows) == 3 and len({len(r) for r in rows}) == 1 and rows[1][1].starts
 	export WORKFLOW=./sort.awf INPUTS=mails.jsonl CHECK="topic=jq -e '.result == .expected'" AWF_MODEL=replay/answers.jsonl
 	evaluate=$(sed -n 's/^ *run: \(awf-eval -i .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")
 	# The answers of the example have no price.
-	run -0 sh -c "${evaluate/ --max-cost 2/}"
+	run -0 --separate-stderr sh -c "${evaluate/ --max-cost 2/}"
 	[[ $output == '::warning title=sort/refund::topic: 0 of 5 passed'* ]]
 	export GITHUB_STEP_SUMMARY=$PWD/summary
 	sh -c "$(sed -n 's/^ *run: \(awf-eval --report .*\)/\1/p' "$ROOT/examples/ci/evaluation.yml")"

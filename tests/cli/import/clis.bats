@@ -5,12 +5,9 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
-
-SESSIONS=$BATS_TEST_DIRNAME/../../fixtures/sessions
+load ../../support/import
 
 prepare() { unset XDG_DATA_HOME GEMINI_CLI_HOME COPILOT_HOME; }
-import() { run "-$1" --separate-stderr awf-import "${@:2}"; }
-sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
 # NAME: its runs, the first first: status, prompts, and tokens of all attempts.
 runs() {
 	awf-tail --list -R -n 100 --json | jq -r --arg name "$1" 'select(.name == $name) | [.started, .run_id, .status] | @tsv' | sort |
@@ -33,12 +30,6 @@ once_more() {
 
 # ---- Gemini CLI ----
 
-gemini() {
-	mkdir -p "$HOME/.gemini"
-	cp -r "$SESSIONS/gemini" "$HOME/.gemini/tmp"
-	CHATS=$HOME/.gemini/tmp/shop/chats
-	LOG=$(echo "$CHATS"/session-*.jsonl)
-}
 # A log from before there were lines: one object.
 as_object() { jq -s '[.[] | select(.id)] as $lines | (.[0] + {messages: [$lines | group_by(.id)[] | last] | sort_by(.timestamp)})' "$LOG"; }
 
@@ -192,12 +183,6 @@ awf-import: left out: messages of the program 2, error 1, hologram 1'
 
 # ---- GitHub Copilot CLI ----
 
-copilot() {
-	mkdir -p "$HOME/.copilot"
-	cp -r "$SESSIONS/copilot" "$HOME/.copilot/session-state"
-	LOG=$(echo "$HOME"/.copilot/session-state/*/events.jsonl)
-}
-
 @test "copilot: prompts, answers, tools, a sub-agent, a compaction" {
 	copilot
 	import 0 --ended 0s
@@ -335,16 +320,6 @@ awf-import: left out: attachments 1, abort 1'
 
 # ---- OpenCode ----
 
-opencode() {
-	[ -e "$BUILD/libexec/awf/awf-import-opencode" ] || skip 'built without libsqlite3'
-	command -v sqlite3 >/dev/null || skip 'no sqlite3 here'
-	DATA=$HOME/.local/share/opencode
-	DB=$DATA/opencode.db
-	mkdir -p "$DATA"
-	{ echo 'PRAGMA journal_mode = wal;'; cat "$SESSIONS/opencode.sql"; } | sqlite3 "$DB" >/dev/null
-}
-db() { sqlite3 -cmd '.timeout 20000' "$DB" "$1"; }
-
 @test "opencode: prompts, answers, tools, a sub-agent; a fork has only what came after it" {
 	opencode
 	import 0 --ended 0s
@@ -453,6 +428,12 @@ awf-import: left out: messages from before a fork 7'
 
 @test "opencode: a database that is none of its own, or of a later version, is named" {
 	opencode
+	db "CREATE TABLE session_message (id TEXT, session_id TEXT, type TEXT, data TEXT);
+		INSERT INTO session_message SELECT 'm' || value, session.id, 'user', '{}' FROM session, json_each('[1,2,3]') WHERE parent_id IS NULL;
+		DELETE FROM message WHERE session_id = (SELECT id FROM session WHERE parent_id IS NULL ORDER BY time_created LIMIT 1)"
+	import 0 --ended 0s
+	[[ $stderr == *'messages of OpenCode 2 3'* ]]
+	anew other
 	rm "$DB"*
 	sqlite3 "$DB" 'CREATE TABLE session_v2 (id text)'
 	import 0

@@ -5,11 +5,10 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
+load ../../support/import
 
 prepare() { DATA=$ROOT/tests/fixtures/import; }
 
-import() { run "-$1" --separate-stderr awf-import "${@:2}"; }
-sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
 all() { cat "$AWF_STORAGE"/transcripts/*.jsonl; }
 tree() { awf-replay --tree "$(awf-tail --list --json | jq -r --arg name "$1" 'select(.name == $name).run_id')" | tail -n +2 | sed 's/ ([^)]*)//; s/: .*//'; }
 
@@ -259,24 +258,6 @@ pieces() {
 	[[ $stderr == 'awf-import: 18 lines of 2 sessions of otel'* ]]
 }
 
-# A log of Inspect, in the form of 0.3.95: two samples, the first in two epochs, with events.
-inspect_log() {
-	jq -n '
-		def at(s): "2026-03-01T10:00:0\(s).000000+00:00";
-		def model(from; to; message; usage): {event: "model", timestamp: at(from), completed: at(to), model: "openai/gpt-4o-mini",
-			input: [], output: {model: "gpt-4o-mini-2024", choices: [{message: ({role: "assistant"} + message), stop_reason: "stop"}], usage: usage}};
-		def sample(id; epoch): {id: id, epoch: epoch, uuid: "u\(id)\(epoch)", input: "attachment://ab", target: "4", attachments: {ab: "Two and two?"},
-			scores: {match: {value: "C", answer: "4", explanation: "attachment://ab"}}, events: [
-				{event: "sample_init", timestamp: at(0)},
-				model(1; 2; {content: [{type: "reasoning", reasoning: "add"}], tool_calls: [{id: "c1", function: "add", arguments: {x: 2, y: 2}}]};
-					{input_tokens: 10, output_tokens: 3, total_tokens: 18, input_tokens_cache_read: 5}),
-				{event: "tool", timestamp: at(2), completed: at(3), id: "c1", function: "add", arguments: {x: 2, y: 2}, result: "4", error: null},
-				model(4; 5; {content: "4"}; {input_tokens: 20, output_tokens: 1, total_tokens: 21, input_tokens_cache_read: 5})]};
-		{version: 2, status: "success", eval: {eval_id: "E1", run_id: "R1", task: "sums", model: "openai/gpt-4o-mini", packages: {inspect_ai: "0.3.95"}},
-			stats: {started_at: at(0), completed_at: at(9)},
-			samples: [sample(1; 1), sample(1; 2), (sample("b"; 1) | .error = {message: "no more"} | .scores = null)]}'
-}
-
 @test "inspect: a run for each sample and epoch, with its scores" {
 	inspect_log >log.json
 	import 0 --from inspect ./log.json
@@ -303,7 +284,7 @@ awf-import: left out: sample_init 3'
 	[[ $stderr == 'awf-import: 0 lines of 0 sessions'* ]]
 }
 
-@test "inspect: logs of messages alone, logs without samples, archives" {
+@test "inspect: logs of messages alone, logs without samples" {
 	inspect_log | jq '.samples |= [.[0] | .events = [] | .model_usage = {"openai/gpt-4o-mini": {input_tokens: 30, output_tokens: 4, total_tokens: 34}} |
 		.messages = [{role: "user", content: "Two?"}, {role: "assistant", content: "", tool_calls: [{id: "c1", function: "add", arguments: {}}]},
 			{role: "tool", tool_call_id: "c1", function: "add", content: "", error: {type: "timeout", message: "late"}}, {role: "assistant", content: "4"}]]' >log.json
@@ -314,9 +295,107 @@ awf-import: left out: sample_init 3'
 	inspect_log | jq 'del(.samples)' >none.json
 	import 0 --from inspect ./none.json
 	[[ $stderr == *'left out: logs without samples 1' ]]
-	printf 'PK\3\4rest' >log.eval
-	import 3 --from inspect ./log.eval
-	[[ $stderr == *'is a zip archive: make JSON of it with '*'inspect log convert --to json'* ]]
+}
+
+# HOW [NAME]: log.eval of log.json, with its members deflated, stored or other; NAME: the member of the head.
+inspect_archive() {
+	python3 - "$@" <<-'END'
+		import json, sys, zipfile
+		how, head = sys.argv[1], (sys.argv[2:] + ["header.json"])[0]
+		log = json.load(open("log.json"))
+		samples = log.pop("samples")
+		with zipfile.ZipFile("log.eval", "w", {"deflated": 8, "stored": 0}[how]) as z:
+		    z.writestr("_journal/start.json", json.dumps({"version": 2, "eval": log["eval"]}))
+		    for sample in samples:
+		        z.writestr("samples/%s_epoch_%s.json" % (sample["id"], sample["epoch"]), json.dumps(sample))
+		    z.writestr("summaries.json", "[]")
+		    if head:
+		        z.writestr(head, json.dumps(log))
+	END
+}
+
+@test "inspect: archives have the runs of the same log as JSON" {
+	inspect_log >log.json
+	import 0 -q --from inspect ./log.json
+	all >before
+	for how in deflated stored; do
+		inspect_archive "$how"
+		export AWF_STORAGE=$PWD/$how
+		import 0 --from inspect ./log.eval
+		[[ $stderr == 'awf-import: 31 lines of 3 sessions of inspect'* ]]
+		cmp before <(all)
+		sound
+	done
+	# One that is found by itself, and of an evaluation that has not ended.
+	inspect_archive deflated ''
+	export AWF_STORAGE=$PWD/journal
+	mkdir logs
+	mv log.eval logs
+	import 0 --from inspect ./logs
+	[[ $stderr == 'awf-import: 31 lines of 3 sessions of inspect'* ]]
+}
+
+@test "inspect: archives that are damaged, hostile, or packed otherwise are refused, wherever they are cut" {
+	inspect_log >log.json
+	inspect_archive deflated
+	cp log.eval whole
+	size=$(stat -c %s whole)
+	for bytes in 4 20 $(seq 100 "$(rounds 397 29)" "$((size - 1))"); do
+		head -c "$bytes" whole >log.eval
+		import 3 --from inspect ./log.eval
+		[[ $stderr == *'log.eval: is a damaged zip archive: '* ]]
+	done
+	python3 - <<-'END'
+		import struct, zipfile, zlib
+		whole = open("whole", "rb").read()
+		entry = whole.rindex(b"PK\1\2")
+		def change(name, at, form, value):
+		    data = bytearray(whole)
+		    struct.pack_into(form, data, at, value)
+		    open(name, "wb").write(data)
+		change("sum", entry + 16, "<I", 7)
+		change("longer", entry + 24, "<I", struct.unpack_from("<I", whole, entry + 24)[0] + 1)
+		change("shorter", entry + 24, "<I", 3)
+		change("place", entry + 42, "<I", len(whole) - 3)
+		change("packed", entry + 20, "<I", len(whole))
+		change("huge", entry + 24, "<I", 0xfffffffe)
+		change("large", entry + 24, "<I", 0xffffffff)
+		change("secret", entry + 8, "<H", 1)
+		change("names", entry + 28, "<H", 65535)
+		change("list", len(whole) - 6, "<I", len(whole) - 4)
+		change("many", len(whole) - 12, "<H", 65533)
+		# zstd, in the list of members.
+		change("zstd", entry + 10, "<H", 93)
+		def archive(name, *members):
+		    with zipfile.ZipFile(name, "w", 8) as z:
+		        for member in members:
+		            z.writestr(*member)
+		archive("bomb", ("_journal/start.json", '{"eval":{}' + " " * 300000000 + "}"))
+		archive("text", ("_journal/start.json", '{"eval":{}}'), ("samples/../../x.json", '}],"x":['))
+		archive("other", ("word/document.xml", "<x/>"))
+	END
+	while IFS='|' read -r name said; do
+		cp "$name" log.eval
+		import 3 --from inspect ./log.eval
+		[[ $stderr == *'log.eval: '*"$said"* ]] || same "$name: $stderr" "$said"
+	done <<-'END'
+		sum|is a damaged zip archive: a member is not as long, or has not the sum
+		longer|is a damaged zip archive: a member is not as long
+		shorter|is a damaged zip archive: a member is not as long
+		place|is a damaged zip archive: a member is not where it should be
+		packed|is a damaged zip archive: a member is cut off
+		huge|is a zip archive of more than 256 MiB
+		large|is a zip archive with members of 4 GiB
+		secret|is an encrypted zip archive
+		names|is a damaged zip archive: its list is cut off
+		list|is a damaged zip archive: its list is cut off
+		many|is a damaged zip archive: its list is cut off
+		zstd|inspect log convert --to json --output-dir DIR FILE
+		bomb|is a zip archive of more than 256 MiB
+		text|which is no JSON object
+		other|is a zip archive of something else
+	END
+	same "$(ls "$AWF_STORAGE/transcripts" 2>/dev/null)" ''
 }
 
 @test "awf: transcripts of another storage, with their blobs, as they are there" {

@@ -4,8 +4,7 @@
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0
 load ../../support/helpers
-
-SESSION=0f9a4c1e-2222-4b5d-8a3c-1d2e3f405162
+load ../../support/import
 
 prepare() {
 	mkdir -p "$HOME/.claude/projects/-work-shop"
@@ -14,47 +13,8 @@ prepare() {
 	: >"$LOG"
 }
 
-# The head of a line of a log: a minute has passed.
-head_of() {
-	clock=$((clock + 1))
-	printf '{"type":"%s","uuid":"%s","timestamp":"2026-03-01T10:%02d:00.000Z","sessionId":"%s","cwd":"/work/shop","version":"2.1.40","gitBranch":"main","isSidechain":false' \
-		"$1" "$2" "$clock" "$SESSION"
-}
-prompt() { head_of user "p-$1"; printf ',"message":{"role":"user","content":"%s"}}\n' "$2"; }
-# ID BLOCK OUTPUT-TOKENS: a line of an answer.
-answer() {
-	head_of assistant "a-$1-$clock"
-	printf ',"message":{"id":"%s","role":"assistant","model":"claude-opus-4-6","content":[%s],"stop_reason":null,"usage":{"input_tokens":10,"cache_read_input_tokens":1000,"cache_creation_input_tokens":100,"output_tokens":%s}}}\n' "$1" "$2" "$3"
-}
-text() { printf '{"type":"text","text":"%s"}' "$1"; }
-use() { printf '{"type":"tool_use","id":"%s","name":"%s","input":%s}' "$@"; }
-# ID TEXT [MORE]
-result() {
-	head_of user "r-$1"
-	printf ',"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"%s","content":"%s"%s}]}%s}\n' "$1" "$2" "${3-}" "${4-}"
-}
-# A session of two prompts.
-first() {
-	echo '{"type":"file-history-snapshot","messageId":"x","snapshot":{}}'
-	prompt 1 'Why is the till wrong?'
-	answer m1 '{"type":"thinking","thinking":"hm","signature":"c2ln"}' 1
-	answer m1 "$(text 'I look.')" 3
-	answer m1 "$(use t1 Read '{"file_path":"till.c"}')" 8
-	echo '{"type":"progress","data":{}}'
-	result t1 'int main'
-	# A piece of the answer comes after the result of its tool.
-	answer m1 "$(use t2 Bash '{"command":"make"}')" 20
-	result t2 'no rule' ',"is_error":true'
-	answer m2 "$(text 'It counts twice.')" 30
-}
-second() {
-	prompt 2 'Mend it.'
-	answer m3 "$(text 'Done.')" 5
-}
-import() { run "-$1" --separate-stderr awf-import "${@:2}"; }
 last_run() { awf-tail --list --json -n 1 | jq -r .run_id; }
 record() { cat "$AWF_STORAGE/transcripts/$(last_run).jsonl"; }
-sound() { same "$(awf-verify "$AWF_STORAGE" 2>&1)" ''; }
 
 @test "prompts, answers, tools, tokens and cost, with the times of the log" {
 	{ first; second; } >"$LOG"
@@ -167,16 +127,6 @@ awf-import: left out: file-history-snapshot 1, progress 1'
 	import 0 -q --ended 0s
 	sound
 	same "$(awf-tail --list --json | jq -c '[.input_tokens, .output_tokens]')" '[2220,16]'
-}
-
-# A session of Codex: ITEM lines of a rollout.
-rollout() {
-	local payload
-	clock=0
-	while IFS='|' read -r type payload; do
-		clock=$((clock + 1))
-		printf '{"timestamp":"2026-03-02T10:%02d:00.000Z","ordinal":%s,"type":"%s","payload":%s}\n' "$clock" "$clock" "$type" "$payload"
-	done
 }
 
 @test "codex: an answer is the items of a response, its usage what comes after them, once" {

@@ -70,7 +70,7 @@ sent_blocks() {
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | ANTHROPIC_BASE_URL="$MODEL_SERVER///" provider anthropic >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
-		'["/v1/messages",{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","anthropic-version":"2023-06-01","authorization":false,"x-api-key":true}]'
+		'["/v1/messages",{"content-type":"application/json","accept":"*/*","user-agent":"awf/'"$(awf --version | sed 's/^awf //')"'","anthropic-version":"2023-06-01","authorization":false,"x-api-key":true}]'
 	same "$(body)" '{"model":"test-model","stream":true,"max_tokens":8192,"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}'
 }
 

@@ -110,6 +110,20 @@ ask() { request | provider openai | jq -r '.category // .type'; }
 	same "$(CURL_CA_BUNDLE=ca.pem SSL_CERT_FILE=nowhere ask)" message
 }
 
+@test "the bundle of authorities is found wherever the system keeps it" {
+	unshare -rm true 2>/dev/null || skip 'no namespaces here'
+	tls_server
+	for place in ssl/certs/ca-certificates.crt pki/tls/certs/ca-bundle.crt pki/ca-trust/extracted/pem/tls-ca-bundle.pem \
+		ssl/ca-bundle.pem ssl/cert.pem nowhere; do
+		# An /etc with nothing else in it.
+		run -0 unshare -rm sh -c 'mount -t tmpfs none /etc && mkdir -p "/etc/${1%/*}" && cp ca.pem "/etc/$1" &&
+			exec "$BUILD/libexec/awf/awf-provider-openai"' sh "./$place" < <(request)
+		want=message
+		[ "$place" != nowhere ] || want=network
+		same "$place $(jq -r '.category // .type' <<<"$output")" "$place $want"
+	done
+}
+
 @test "an authority that the system has is found by the hash of its name, and in the bundle" {
 	unshare -rm true 2>/dev/null || skip 'no namespaces here'
 	[ -e /etc/ssl/certs/ca-certificates.crt ] || skip 'no bundle of authorities where it is looked for'

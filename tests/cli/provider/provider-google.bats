@@ -109,7 +109,7 @@ answer_to() {
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | GEMINI_BASE_URL="$MODEL_SERVER/" provider google >/dev/null
 	same "$(jq -c '[.path, .query, .headers]' "$MODEL_SERVER_LOG")" \
-		'["/v1beta/models/test-model:streamGenerateContent",{"alt":"sse"},{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","authorization":false,"x-api-key":false,"x-goog-api-key":true}]'
+		'["/v1beta/models/test-model:streamGenerateContent",{"alt":"sse"},{"content-type":"application/json","accept":"*/*","user-agent":"awf/'"$(awf --version | sed 's/^awf //')"'","authorization":false,"x-api-key":false,"x-goog-api-key":true}]'
 	same "$(body)" '{"contents":[{"role":"user","parts":[{"text":"hi"}]}]}'
 }
 

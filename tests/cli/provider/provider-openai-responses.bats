@@ -75,7 +75,7 @@ sent_back() { sent_input '{"role":"assistant","blocks":'"$(blocks_of "$1")"'}'; 
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | OPENAI_BASE_URL="$MODEL_SERVER/v1/" provider openai-responses >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
-		'["/v1/responses",{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","authorization":true,"x-api-key":false}]'
+		'["/v1/responses",{"content-type":"application/json","accept":"*/*","user-agent":"awf/'"$(awf --version | sed 's/^awf //')"'","authorization":true,"x-api-key":false}]'
 	same "$(body)" '{"model":"test-model","stream":true,"store":false,"include":["reasoning.encrypted_content"],"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"hi"}]}]}'
 }
 

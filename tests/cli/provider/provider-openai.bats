@@ -72,7 +72,7 @@ sent_messages() {
 	model_server --answer "$(fixtures)/text.jsonl"
 	request | OPENAI_BASE_URL="$MODEL_SERVER/v1/" provider openai >/dev/null
 	same "$(jq -c '[.path, .headers]' "$MODEL_SERVER_LOG")" \
-		'["/v1/chat/completions",{"content-type":"application/json","accept":"*/*","user-agent":"awf/0.1.0","authorization":true,"x-api-key":false}]'
+		'["/v1/chat/completions",{"content-type":"application/json","accept":"*/*","user-agent":"awf/'"$(awf --version | sed 's/^awf //')"'","authorization":true,"x-api-key":false}]'
 	same "$(body)" '{"model":"test-model","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}'
 }
 

@@ -147,3 +147,11 @@ calls='1|-|run.started|{}|
 @test "no network: libcurl is not even loaded" {
 	! ldd "$BUILD/libexec/awf/awf-provider-replay" | grep curl
 }
+
+@test "a link is not followed, and the message says so" {
+	echo '{"blocks":[{"type":"text","text":"ok"}]}' >answers.jsonl
+	ln -s answers.jsonl link.jsonl
+	run -3 --separate-stderr awf-step -n -p hi -m replay/link.jsonl ask
+	[[ $stderr == *'link.jsonl: a symbolic link, which is not followed: name the file that it leads to'* ]]
+	same "$(awf-step -n -p hi -m "replay/$(readlink link.jsonl)" -r ask)" ok
+}

@@ -101,6 +101,16 @@ differs() {
 	AWF_PROVIDER_PATH=$PWD/providers replays -c 'echo q | AWF_PROVIDER=own awf-step -m m ask -r'
 }
 
+@test "who answered in place of the agent's model is told" {
+	export OPENAI_API_KEY=k OPENAI_BASE_URL=http://127.0.0.1:1/v1
+	printf '{"blocks":[%s]}\n' "$(says ok)" >answer.jsonl
+	printf -- '---\nmodel: openai/m\nfallback: [replay/answer.jsonl]\n---\nHi.\n' >agents/a.md
+	run -0 --separate-stderr awf-step -n -p hi -a a --retries 0 -r ask
+	same "$output" ok
+	[[ $(awf-tail) == *'ask assistant ('*'fallback replay/answer.jsonl'*'): ok'* ]]
+	[[ $(awf-replay --tree) == *'ask agent done ('*'openai/m, 1 retry)'*'turn 0 ('*'replay/answer.jsonl'* ]]
+}
+
 @test "what cannot be loaded as it is today" {
 	agent a '' "$(says ok)"
 	replays -c 'echo q | awf-step -a a ask -r'

@@ -43,7 +43,7 @@ flow.awf ID T   1 running
 		shows_all "$name" 'begun
 awf-step: con: sh: exit status 4
 ✓ first T
-  ✗ con T  sh: exit status 4   (best-effort)
+✗ panel ▸ con T  sh: exit status 4   (best-effort)
 flow.awf ID T   2 running, 1 failed
 @ panel T  1 of 3
   @ panel[0] T  /bin/sh -c ./hold b
@@ -54,10 +54,10 @@ flow.awf ID T   2 running, 1 failed
 	shows_all 200 'begun
 awf-step: con: sh: exit status 4
 ✓ first T
-  ✗ con T  sh: exit status 4   (best-effort)
-    ✓ inner T
-  ✓ child T
-  ✓ panel[0] T
+✗ panel ▸ con T  sh: exit status 4   (best-effort)
+✓ panel ▸ child ▸ inner T
+✓ panel ▸ child T
+✓ panel ▸ panel[0] T
 awf-step: panel: branch 1: sh: exit status 4
 done
 ✓ panel T  3 lines
@@ -87,11 +87,11 @@ status 0'
 	terminal keep 80 24 : # the server ends with its last terminal
 	for seed in $(seq "$(rounds 2 100)"); do
 		for view in live off; do
-			terminal "$view" 80 24 "tmux -L $SOCKET set-option history-limit 5000; AWF_VIEW=$view awf-run --name x -n -c 'awf-step -n -q s -- sleep 0.3 & python3 print.py $seed; wait'; echo status \$?"
+			terminal "$view" 80 24 "tmux -L $SOCKET set-option history-limit 5000; AWF_VIEW=$view awf-run --name x -n -c 'awf-step -n -q s -- sleep 0.3 & seq 30 | awf-step -q -i lines -j 6 items -- sleep 0.2 & python3 print.py $seed; wait'; echo status \$?"
 		done
 		for view in live off; do
 			says "$view" '^status 0'
-			screen "$view" -S - | grep -v '^✓ s \|^awf-run: x: done' | sed 's/ *[0-9.]*m\?s$//' >"$view.$seed"
+			screen "$view" -S - | grep -v '^✓ s \|^✓ items \|^awf-run: x: done' | sed 's/ *[0-9.]*m\?s$//' >"$view.$seed"
 			tmux -L "$SOCKET" kill-session -t "$view"
 		done
 		cmp "live.$seed" "off.$seed" || { diff "live.$seed" "off.$seed" >&2; false; }
@@ -235,7 +235,7 @@ x ID T   1 running
 	rm held-a
 	says t '^status 0'
 	shows_all t '✓ a T  1 turn  "140"
-  ✓ work T
+✓ inner ▸ work T
 ✓ inner T
 awf-run: x: done after T
 status 0'

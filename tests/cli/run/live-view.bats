@@ -61,24 +61,25 @@ script() {
 	says usual 'HTTP 429, try 2 of 3 in 1 s'
 	eventually test -e asked
 	shows usual '✓ research T  "found"
-  ✗ con T  sh: exit status 4: no database   (best-effort)
+✗ panel ▸ con T  sh: exit status 4: no database   (best-effort)
 slow.awf ID T   2 running, 1 failed
 @ panel T  1 of 3
   @ pro T  writing, 5 words
     Against it speaks the price
   @ child ▸ critique T  sh -c ./hold d; echo fine'
 	rm held-b
-	says large '✓ pro .* 1 turn  "no"'
+	says large '✓ panel ▸ pro .* 1 turn  "no"'
 	rm held-d
-	says large 'crunch .* 5 done, 4 running   oldest crunch\[[5-8]\] '
+	says large 'crunch .* 5 of 9, 55 %, 4 running'
+	says large '^  . \[[5-8]\] "[6-9]" .* sh -c read n'
 	rm held-c
 	wait "$RUN" || true
 	for name in small usual large; do says "$name" '^status 0'; done
 	shows_all usual '✓ research T  "found"
-  ✗ con T  sh: exit status 4: no database   (best-effort)
-  ✓ pro T  1 turn  "no"
-    ✓ critique T  "fine"
-  ✓ child T
+✗ panel ▸ con T  sh: exit status 4: no database   (best-effort)
+✓ panel ▸ pro T  1 turn  "no"
+✓ panel ▸ child ▸ critique T  "fine"
+✓ panel ▸ child T
 ✓ panel T  3 lines
 ✓ crunch T  9 done
 … check T  waits: awf-ctl approve check:0:0 ID
@@ -92,7 +93,7 @@ approve check:0:0 ID
 … slow.awf ID waiting T
 status 0'
 	# Colours where they are meant.
-	screen usual -e | grep -q $'\e\[31m✗\e\[[0-9;]*m con'
+	screen usual -e | grep -q $'\e\[31m✗\e\[[0-9;]*m panel ▸ con'
 	no_colour() { ! screen "$1" -e | grep -q $'\e\[3'; }
 	no_colour small
 	no_colour large

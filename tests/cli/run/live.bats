@@ -213,10 +213,13 @@ tools: [note]'
 	script 1 'say "${line##*item }" | sed "s/\\\\n.*\"/\"/; s/\"}.*/\"}/" ' hold 'answer done'
 	printf '%s\n' a b c | awf-step -q -i lines -j 3 -m scripted/m -p 'item {{data}}' s &
 	eventually test -e ready
-	three() { [ "$(files | wc -l)" = 3 ]; }
-	eventually three
-	same "$(files | xargs jq -r .append | sort | paste -sd' ')" 'a b c'
-	same "$(files | xargs -n 1 basename | sort)" \
+	# One more says how many items there are.
+	four() { [ "$(files | wc -l)" = 4 ]; }
+	eventually four
+	same "$(files | xargs jq -c 'select(.items) | [.step, .items]')" '["s:0",3]'
+	calls() { files | xargs grep -L '"items"'; }
+	same "$(calls | xargs jq -r .append | sort | paste -sd' ')" 'a b c'
+	same "$(calls | xargs -n 1 basename | sort)" \
 		"$(jq -r 'select(.type == "step.started").event_id' "$(transcript)" | sort)"
 	go_on
 	wait

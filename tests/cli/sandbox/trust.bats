@@ -38,6 +38,17 @@ nothing_ran() { [ ! -e "$CANARY" ]; }
 	[ ! -e "$XDG_DATA_HOME/awf/trust" ]
 }
 
+@test "awf trust says where it has looked if it finds nothing, and a step what allows a file elsewhere" {
+	rm -r agents tools .mcp.json
+	printf -- '---\nmodel: replay/%s\nmcp_servers: {lint: {command: sh, args: [./lint.sh]}}\n---\nReview.\n' "$PWD/answer.jsonl" >reviewer.md
+	run -0 awf trust --yes
+	same "$output" 'no definition in agents, tools or .mcp.json here, or in the places of other programs, runs anything
+outside of a sandbox; of a file elsewhere a step says the --trust that allows it'
+	step 2 -a reviewer.md
+	[[ $stderr == *', or say --trust '"$(digest)" ]]
+	nothing_ran
+}
+
 @test "awf trust ends if what it would allow changes while it is shown" {
 	cd ..
 	mkdir plain && cd plain

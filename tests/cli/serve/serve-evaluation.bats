@@ -21,8 +21,9 @@ prepare() {
 	serve
 	TOKEN=$(awf-serve --new-token read)
 	same "$(evaluation @tried)" 200
-	same "$(jq -r '"\(.variant) \(.id) \(.outcome)"' body | sort | uniq -c | awk '{ print $1, $2, $4 }' | sort -u | paste -sd,)" '2 plain pass,2 up fail'
-	cmp body <(awf-eval --report -o jsonl @tried)
+	same "$(jq -r '.trials[] | "\(.variant) \(.id) \(.outcome)"' body | sort | uniq -c | awk '{ print $1, $2, $4 }' | sort -u | paste -sd,)" '2 plain pass,2 up fail'
+	cmp body <(awf-eval --report -o json @tried)
+	cmp <(jq -c '.trials[]' body) <(awf-eval --report -o jsonl @tried | jq -c .)
 	same "$(evaluation "$(awf-tail --list --json --name tried | jq -r '.run_id[:8]')")" 200
 	TOKEN=$(awf-serve --new-token read --name 'tr*')
 	same "$(evaluation @tried)" 200
@@ -53,10 +54,10 @@ prepare() {
 	serve
 	TOKEN=$(awf-serve --new-token read)
 	same "$(evaluation @tried)" 200
-	jq -se 'map(select(.outcome == "error")) | length == 2 and all(.[]; .error | contains("exit status"))' body
+	jq -e '.trials | map(select(.outcome == "error")) | length == 2 and all(.[]; .error | contains("exit status"))' body
 	cp cut "$file"
 	same "$(evaluation @tried)" 200
-	jq -se 'map(select(.outcome == "missing" and (has("run") | not))) | length >= 2' body
+	jq -e '.trials | map(select(.outcome == "missing" and (has("run") | not))) | length >= 2' body
 	for name in other named plain; do
 		same "$(evaluation "@$name")" 404
 		jq -e '.error.message == "the run is no evaluation"' body

@@ -389,7 +389,10 @@ long() {
 	eventually eval 'awf-tail --list --json | jq -e "select(.name == \"later\")" >/dev/null'
 	awf-run -n --name awf-eval -c 'awf-step -n -q say -- true'
 	serve
-	drive evaluation @tried @later @awf-eval "$PWD/go"
+	# The intervals are those of the report.
+	mapfile -t intervals < <(awf-eval --report @tried | sed -En 's/^(plain|up) .* ([0-9]+)%\.\.([0-9]+)% .*/\2 to \3 %/p')
+	same "${#intervals[@]}" 2
+	drive evaluation @tried @later @awf-eval "$PWD/go" "${intervals[@]}"
 	wait "$runner"
 }
 

@@ -58,11 +58,42 @@ lines() {
 	same "$(jq -s "$form" "$AWF_STORAGE"/traces/*/*.jsonl)" "$(jq -s "$form" "$DATA/openllmetry-0.27.otlp.jsonl")"
 }
 
+@test "spans compressed by gzip, as collectors send them; what is damaged, cut off, or larger than told is refused" {
+	start
+	lines
+	for line in line.*; do gzip -c "$line" >"$line.gz"; done
+	same "$(json line.00.gz -H 'Content-Encoding: gzip')" 200
+	same "$(answer)" '{}'
+	same "$(json line.01.gz -H 'Content-Encoding: x-gzip')" 200
+	same "$(json line.02 -H 'Content-Encoding: identity')" 200
+	same "$(json line.03.gz -H 'Content-Encoding: GZIP')" 200
+	same "$(awf-tail --list --json | jq -c '[.name, .status, .calls, .input_tokens, .output_tokens]')" '["forecast","success",1,44,10]'
+	sound
+	all >before
+	gzip -c "$DATA/openllmetry-0.27.0.otlp" >whole.gz
+	for bytes in 0 1 9 10 30 $(($(stat -c %s whole.gz) - 1)); do
+		head -c "$bytes" whole.gz >bad
+		same "$bytes: $(protobuf bad -H 'Content-Encoding: gzip')" "$bytes: 400"
+	done
+	# The sum is another, and what is not compressed.
+	{ head -c -8 whole.gz; printf '\1\2\3\4'; tail -c 4 whole.gz; } >bad
+	same "$(protobuf bad -H 'Content-Encoding: gzip')" 400
+	same "$(protobuf "$DATA/openllmetry-0.27.0.otlp" -H 'Content-Encoding: gzip')" 400
+	# Much in little: spaces are JSON too.
+	{ printf '{"resourceSpans":[]'; head -c 70000000 /dev/zero | tr '\0' ' '; printf '}'; } | gzip -c >bomb
+	[ "$(stat -c %s bomb)" -lt 100000 ]
+	same "$(json bomb -H 'Content-Encoding: gzip')" 413
+	[[ $(answer) == *'64 MiB when it is decompressed'* ]]
+	cmp before <(all)
+	same "$(protobuf whole.gz -H 'Content-Encoding: gzip')" 200
+	sound
+}
+
 @test "what is no request is refused, wherever it is cut, and leaves nothing" {
 	start
 	lines
 	same "$(send text/plain line.00)" 415
-	same "$(json line.00 -H 'Content-Encoding: gzip')" 415
+	same "$(json line.00 -H 'Content-Encoding: zstd')" 415
 	[[ $(answer) == *OTEL_EXPORTER_OTLP_COMPRESSION* ]]
 	printf '{"resourceSpans":' >bad
 	same "$(json bad)" 400

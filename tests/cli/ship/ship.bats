@@ -328,7 +328,7 @@ the target has lost lines: it has 0, and had 2'
 		same "$stderr" "$message"
 	done <<-END
 		1|--to nowhere|awf-ship: --to: 'nowhere' is no URL, such as sqlite:FILE
-		1|--to nosuch:x|awf-ship: --to: nothing here can write to nosuch: there is no awf-ship-nosuch in $(dirname "$BUILD/bin")/libexec/awf:/usr/local/libexec/awf, nor in PATH (was AWF built where its library was missing?)
+		1|--to nosuch:x|awf-ship: --to: nothing here can write to nosuch: there is no awf-ship-nosuch in $(dirname "$BUILD/bin")/libexec/awf:/usr/local/libexec/awf, nor in PATH (is its package, such as awf-sql, not installed, or was AWF built where its library was missing?)
 		1|--keep 0|awf-ship: --keep: is no time at all
 		1|--blobs many|awf-ship: --blobs: 'many' is not a size (as in 500, 64K, 20M, 2G)
 		1|@nosuch|awf-ship: @nosuch: no run of this name in $AWF_STORAGE (awf-tail --list shows what there is)

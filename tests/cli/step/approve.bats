@@ -530,7 +530,7 @@ awf-run: flow: $ME decides, or who may on the page of awf-serve; awf-ctl deny sa
 	--approve|a NAME for the step is missing (awf-step --help)
 	--approve ok -- cat|--approve: not together with a command or a loop
 	--approve --max 2 ok|--approve: not together with a command or a loop
-	--approve --timeout 3 ok|--approve: not with --timeout: nothing is run
+	--approve --timeout 3 ok|--approve: not with --timeout: who is asked may take any time; a command with --pending=24h waits no longer for its result
 	--approve --into k ok|--approve: not with --into: nothing is run
 	--pending ok|ok: nothing to do: say -- command, -a AGENT, -m MODEL, -t TOOL, --approve or --ask
 	--pending --approve ok|--pending: only with a command, and not with a group of steps

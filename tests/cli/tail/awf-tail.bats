@@ -867,3 +867,10 @@ shows() {
 	same "$(jq -c 'select(.step == "good a").count' <<<"$output")" 4
 	same "$stderr" "awf-stats: $(transcript): 1 line is damaged, and not counted (see awf-verify)"
 }
+
+@test "who names a storage is told where its transcript is" {
+	awf-run -n -c 'awf-step -n -q a -- true'
+	run -1 awf-tail "$AWF_STORAGE"
+	same "$output" "awf-tail: $AWF_STORAGE: a directory, not a transcript: latest in it is one"
+	same "$(awf-tail --json "$AWF_STORAGE/latest")" "$(awf-tail --json)"
+}

@@ -18,16 +18,6 @@ prepare() {
 	export OPENAI_BASE_URL=http://127.0.0.1:1
 }
 
-# An example of the README, where they are indented.
-readme() {
-	awk -v words="$1" '
-		/^    / { block = block substr($0, 5) "\n"; next }
-		{ if (index(block, words)) { printf "%s", block; exit } block = "" }' \
-		"$ROOT/README.md" >"$BATS_TEST_TMPDIR/example"
-	[ -s "$BATS_TEST_TMPDIR/example" ] || { echo "README has no example with: $1" >&2; return 1; }
-	cat "$BATS_TEST_TMPDIR/example"
-}
-
 # Runs an example: PAGE WORDS.
 try() { sh -c "$(example "$@")"; }
 
@@ -167,98 +157,114 @@ complete_line() {
 	same "${COMPREPLY[*]}" --json
 }
 
-@test "README: the ten minutes" {
-	export JQ=jq
-	run -0 env -u AWF_MODEL sh -c "$(readme 'awf init' | sed "s|/tmp/demo|$PWD/begun|g")"
-	[[ $output == *'In autumn the tree packs up the green'*'brief.awf success ('*'notes done ('* ]]
-	rm -r "$HOME/.local/share/awf"
-	same "$(sh -c "$(readme 'awf-step count')" | tr -d ' ')" 3
-	same "$(sh -c "$(readme 'awf-run --name sorted')")" '[1,4,9]'
-	run -0 sh -ec "$(readme 'awf-tail --list')"
-	[[ ${lines[0]} == *"run started (sorted, "* ]]
-	[[ $output == *"sorted  "*"  success "*"count   "*"  success "* ]]
-	same "$(grep -c '^{"path":"square","ms":[0-9]*}$' <<<"$output")" 3
+# Runs what a document tells its readers to type, with programs whose patience is whole, as they are installed.
+recipes() { PATH="${BUILD%/test}/bin:$PATH" python3 "$ROOT/tests/support/recipes.py" "$@"; }
+
+# The block of README for those who are in a clone.
+clone_block() { awk '/^```sh clone/ { on = 1; next } /^```/ { on = 0 } on' "$ROOT/README.md"; }
+
+# bats test_tags=turn:2
+@test "README, word for word, from a clone" {
+	[ "$BUILD" = "$ROOT/build/test" ] || skip 'built outside of the source tree'
+	[ "$(isolation)" = namespaces ] || skip 'no namespaces here'
+	[ "$(clone_block | grep -c .)" -eq 2 ]
+	local build=$BUILD
+	unset BUILD
+	cd "$ROOT"
+	eval "$(clone_block)" >"$BATS_TEST_TMPDIR/made"
+	cd "$BATS_TEST_TMPDIR/work"
+	export BUILD=$build
+	same "$(command -v awf-run)" "$ROOT/build/bin/awf-run"
+	run recipes "$ROOT/README.md"
+	same "$output" '1 tried, 0 faults'
 }
 
-@test "README: the examples, an agent, cron" {
-	same "$(sh -ec "$(readme recordings/brief.jsonl)" | sed -n 2p)" \
-		'Solid-state batteries: better cells, unproven factories'
-	mv awf-examples "$HOME"
-	readme '15 6 * * *' >table
-	line=$(sed -n 's/^15 6 \* \* \*  //p' table)
-	(cd "$HOME" && sh -c "${line/overnight alerts/solid-state batteries}")
-	same "$(head -n 1 "$HOME/awf-examples/brief.txt")" 'Solid-state batteries: better cells, unproven factories'
-	run -0 sh -c "$(readme 'cat agents/')"
-	[[ $output == *'tools: [search_notes]'*'"input_schema"'*'#!/'* ]]
+@test "README says its part in 150 lines" {
+	[ "$(wc -l <"$ROOT/README.md")" -le 150 ]
 }
 
-# Lines without what differs from run to run.
-alike() { sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\<[0-9a-f]{8}\>/ID/g; s/[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9:]{8})?/DATE/g; s/ +[0-9.]+m?s\>/ TIME/g; s/^ *[0-9]+\.[0-9]{3} //; s/\([0-9.]+m?s/(TIME/; s/"ms":[0-9]+/"ms":N/'; }
+# bats test_tags=turn:2
+@test "the tutorial, word for word" {
+	run recipes "$ROOT/doc/tutorial.md"
+	same "$output" '1 tried, 0 faults'
+}
 
-@test "README: what it shows is what is printed" {
-	export LC_ALL=C.UTF-8 JQ=jq
-	awk '/^```text/ { inside = 1; next } /^```/ { inside = 0 } inside' "$ROOT/README.md" | alike >shown
-	{
-		env -u AWF_MODEL sh -c "$(readme 'awf init' | sed "s|/tmp/demo|$PWD/begun|g")"
-		sh -c "$(readme 'awf-step count')"
-		sh -c "$(readme 'awf-run --name sorted')"
-		sh -ec "$(readme 'awf-tail --list')"
-		printf '3\n1\nx\n' | awf-run --name sorted -c 'awf-step -i lines square -- awk "/x/ { print \"awk: no number: \" \$1 >\"/dev/stderr\"; exit 3 } { print \$1 * \$1 }" |
-			awf-step -s join -r -- jq -c sort'
-	} 2>&1 | alike >printed || true
-	grep -v '^…' shown | while IFS= read -r line; do
-		grep -qxF -- "$line" printed || { echo "not printed: $line"; cat printed; exit 1; }
+@test "the cookbook: three recipes, others each day" {
+	local titles i chosen=()
+	mapfile -t titles < <(recipes "$ROOT/doc/cookbook.md" --list)
+	[ "${#titles[@]}" -ge 40 ]
+	for i in 0 1 2; do
+		chosen+=("${titles[(${AWF_TEST_TURN:-0} * 3 + i) % ${#titles[@]}]}")
 	done
+	run recipes "$ROOT/doc/cookbook.md" "${chosen[@]}"
+	same "$output" '3 tried, 0 faults'
 }
 
-@test "README: cost, and who is told" {
-	run -0 sh -c "$(readme --dry-run)"
-	same "$(jq -c '[.step, .model]' <<<"$output" | head -n 1)" '["research","claude-sonnet-4-5"]'
-	printf '#!/bin/sh\nawf-step -n -q a -- false\n' >brief.awf
-	run -0 sh -c "$(readme --max-cost)"
-	same "$(cat failed)" 'false: exit status 1'
-	[[ ${lines[-1]} == 'brief.awf  '*' failed '*' $0.0000' ]]
-}
+@test "a recipe that prints something else than the document shows is a fault" {
+	cat >page.md <<-'END'
+		```sh
+		x=1
+		```
 
-@test "README: any model, any tool" {
-	run -0 sh -ec "$(readme '-t bash look')"
-	[[ ${lines[-2]} == $(date +%a)* || ${lines[-1]} == *"$(date +%Y)"* ]]
-	[[ $output == *$'\nno\n'* ]]
-	[ -s built ] && [ ! -e /usr/mine ]
-	# The agent, but for the keys that need what is not here.
-	readme 'skills: [' | sed '/^mcp_servers/d; /^skills/d; s/, mcp__files__read_file//' >release.md
-	[ "$(grep -c . release.md)" -eq 7 ]
-	answers 'the next release' '{"title":"Spring"}' >recording.jsonl
-	same "$(awf-step -n -a release.md -m "replay/$PWD/recording.jsonl" -p 'Which?' title | jq -r .data.title)" Spring
-}
+		### Right
+		```sh
+		echo $x 12ms
+		```
+		```text
+		1 3ms
+		```
 
-@test "README: control flow" {
-	export AWF_MODEL=replay/$PWD/recordings/judge.jsonl
-	same "$(awf-run -c "$(readme '--until')" <samples/task.txt | jq -c .data.verdict)" '{"accepted":true,"reasons":[]}'
-	AWF_MODEL=replay/$PWD/recordings/panel.jsonl
-	same "$(awf-run -c "$(readme '--parallel')" <samples/change.diff | head -n 1)" 'do not merge'
-	AWF_MODEL=replay/$PWD/recordings/brief.jsonl
-	answers 'You are the writer' written >recordings/brief.jsonl
-	printf '#!/bin/sh\ncat >published\n' >publish
-	chmod +x publish
-	run -75 awf-run -c "$(readme '--approve')" <samples/task.txt
-	run -0 go_on_after approve check @
-	same "$(cat published)" written
-}
+		### Other
+		```sh
+		echo 2
+		```
+		```text
+		1
+		```
 
-@test "README: more than one machine" {
-	mkdir -p stubs jobs
-	printf '#!/bin/sh\nshift\nexec sh -c "$*"\n' >stubs/ssh
-	printf '#!/bin/sh\nawf-step square -r -- sh -c "read -r n; echo \$((n * n))"\n' >square.awf
-	chmod +x stubs/ssh square.awf
-	PATH=$PWD/stubs:$PATH
-	same "$(sh -c "$(readme 'ssh build')" | jq -cs sort)" '[1,4,9,16,25,36,49,64]'
-	command -v sqlite3 >/dev/null || return 0
-	echo 3 >jobs/three
-	echo 4 >jobs/four
-	run -0 sh -ec "$(readme 'awf-ship --to')"
-	same "$(cat jobs/done/four/out)" 16
-	[[ $output == *'square.awf │ success │ 2 '* && $output == *'squares'*'success │ 1 '* ]]
+		### More
+		```sh
+		echo 1 && echo 2
+		```
+		```text
+		1
+		```
+
+		### Untold
+		```sh
+		echo 1
+		```
+
+		### Failed
+		```sh
+		false
+		```
+
+		### Unreadable
+		```sh key
+		if
+		```
+
+		### Varies
+		```sh
+		echo 21 is 8
+		```
+		<!-- varies: 617 [0-9]+ -->
+		```text
+		617 is 8
+		```
+	END
+	run -0 recipes page.md Right Varies
+	rm -r ./*/
+	for title in Other More Untold Failed Unreadable; do
+		run -1 recipes page.md "$title"
+		[[ $output == *'1 tried, '[1-9]*' fault'* ]] || { echo "$title"; false; }
+		rm -rf ./*/
+	done
+	run -1 recipes page.md Nothing
+	[[ $output == *'has no recipe: Nothing' ]]
+	sed -i 's/617 is 8$/617 is 9/' page.md
+	run -1 recipes page.md Varies
 }
 
 @test "README: every file that it links is there, and its picture is whole" {
@@ -269,11 +275,12 @@ alike() { sed -E 's/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\<[0-9a-f]{8}\>/ID
 	done <links
 	python3 -c 'import sys, xml.dom.minidom as dom
 text = "".join(node.data for tspan in dom.parse(sys.argv[1]).getElementsByTagName("tspan") for node in tspan.childNodes)
-sys.exit("awf-run" not in text or "running" not in text)' "$ROOT/examples/live-view.svg"
+sys.exit("awf-run" not in text or "running" not in text or " of 96" not in text)' "$ROOT/examples/live-view.svg"
 }
 
-@test "README: every page that it names is there" {
-	grep -o 'awf-[a-z]*([1-8])' "$ROOT/README.md" | tr '(' . | tr -d ')' >pages
+@test "README, tutorial, cookbook and index: every page that they name is there" {
+	grep -ohE 'awf[a-z-]*\([1-8]\)' "$ROOT/README.md" "$ROOT"/doc/*.md | sort -u | tr '(' . | tr -d ')' >pages
+	[ "$(wc -l <pages)" -ge 30 ]
 	while read -r page; do
 		[ -e "$ROOT/man/$page" ] || { echo "no $page"; false; }
 	done <pages
@@ -517,19 +524,6 @@ mcp__files__number	read'
 	same "$(try awf-transcript.5 b2sum | cut -c 1-64 | uniq | wc -l)" 1
 	awf-run -n -c 'awf-step -n -q a -- false' || true
 	same "$(try awf-transcript.5 'select(.payload.error)' | head -n 1)" 'a:0:0: false: exit status 1'
-}
-
-@test "README: a run that goes on, is run again, shown and forked" {
-	ISOLATION=$(isolation)
-	run -3 --separate-stderr sh -c "$(readme 'shuf -i' | sed '/^mkdir/,$d')"
-	run -0 sh -ec "$(readme 'shuf -i' | sed -n '/^mkdir/,$p')"
-	same "$output" "$(cat out/number)"
-	run -0 --separate-stderr awf-replay --isolation "$ISOLATION"
-	same "$output" "$(cat out/number)"
-	run -0 awf-verify --determinism --isolation "$ISOLATION"
-	run -0 sh -ec "$(readme '--html timeline')"
-	grep -q '<html' timeline.html
-	same "${lines[-1]}" "$(cat out/number)"
 }
 
 @test "awf-step(1): a secret among documents fails the run, harmless ones do not" {

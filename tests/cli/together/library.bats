@@ -62,6 +62,22 @@ numbered() { for ((i = 0; i < $1; i++)); do printf 'tool.call %d\ntool.result %d
 	[ "$SANITIZED" ] || same "$(nm -u "$PREFIX/lib/libawf-transcript.a" | grep -wE '_?exit|f?printf|puts|stderr|signal|setenv')" ''
 }
 
+@test "the list of symbols is that of the library, each with a version that there has been" {
+	symbols=$ROOT/lib/shared/libawf-transcript.symbols
+	read -r soname package rest <"$symbols"
+	same "$soname $package" 'libawf-transcript.so.0 libawf-transcript0'
+	same "$(objdump -p "$PREFIX/lib/libawf-transcript.so" | awk '$1 == "SONAME" { print $2 }')" "$soname"
+	same "$(sed -n 's/^ \([^ ]*\) [0-9.]*$/\1/p' "$symbols" | sort)" \
+		"$(nm -D --defined-only --with-symbol-versions "$PREFIX/lib/libawf-transcript.so" |
+			awk '{ sub(/@@/, "@", $3); print $2 == "A" ? $3 "@" $3 : $3 }' | sort -u)"
+	# None is promised for a version that is still to come.
+	version=$(awf --version)
+	while read -r since; do
+		same "$(printf '%s\n' "$since" "${version#awf }" | sort -V | tail -n 1)" "${version#awf }"
+	done < <(sed -n 's/^ [^ ]* \([0-9.]*\)$/\1/p' "$symbols")
+	grep -q "^\.Pa $soname" "$ROOT/man/awf-transcript.3"
+}
+
 @test "a program links the archive as well, which needs libsodium alone" {
 	mv "$PREFIX/lib/libawf-transcript.so" hidden.so
 	# shellcheck disable=SC2046

@@ -2,10 +2,7 @@
  * Only those variables of a process are examined and recorded that differ from the start of its
  * attempt.
  */
-#include <dirent.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -38,51 +35,6 @@ is_harmless(const char *name, const char *value)
 	return *value != '/' && strspn(value,
 	    "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/") == len &&
 	    lstat(value, &status) == 0;
-}
-
-/* ---- descriptors ---- */
-
-/* What can be read from a descriptor that programs of this process inherit: the path of a file, or the name of a pipe;
- * NULL: nothing that a call would depend on. *once: it is another one in each attempt. */
-static char *
-descriptor_text(int fd, bool *once)
-{
-	const int flags = fcntl(fd, F_GETFL), inherited = fcntl(fd, F_GETFD);
-	char link[64], text[PATH_MAX];
-	struct stat status;
-	ssize_t len;
-
-	if (flags == -1 || inherited == -1 || (inherited & FD_CLOEXEC) != 0 || (flags & O_ACCMODE) == O_WRONLY ||
-	    fstat(fd, &status) != 0 || (!S_ISREG(status.st_mode) && !S_ISFIFO(status.st_mode)))
-		return NULL;
-	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-	len = readlink(link, text, sizeof text - 1);
-	if (len <= 0)
-		return NULL;
-	text[len] = '\0';
-	*once = *text != '/' || status.st_nlink == 0;
-	return memory_text(text);
-}
-
-void
-marks_each_descriptor(void (*each)(void *context, const char *name, const char *text, bool once), void *context)
-{
-	DIR *directory = opendir("/proc/self/fd");
-	struct dirent *entry;
-
-	while (directory != NULL && (entry = readdir(directory)) != NULL) {
-		const int fd = atoi(entry->d_name);
-		char name[sizeof MARKS_DESCRIPTOR + 16];
-		bool once;
-		char *text = fd > STDERR_FILENO ? descriptor_text(fd, &once) : NULL;
-
-		snprintf(name, sizeof name, MARKS_DESCRIPTOR "%d", fd);
-		if (text != NULL)
-			each(context, name, text, once);
-		free(text);
-	}
-	if (directory != NULL)
-		closedir(directory);
 }
 
 /* ---- marks of a process ---- */

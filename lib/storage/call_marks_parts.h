@@ -2,7 +2,8 @@
  * Shared by the files call_marks*.c.
  *
  *  call_marks.c        the marks of a process, and how they differ from recorded ones
- *  call_marks_start.c  the state at the start of an attempt: the key, START_FILE, run.started
+ *  call_marks_start.c  the state at the start of an attempt: the key, START_FILE, run.started; what
+ *                      descriptors a process hands on
  *  call_marks_form.c   the normalized form of a value
  */
 #ifndef AWF_STORAGE_CALL_MARKS_PARTS_H

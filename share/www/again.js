@@ -150,8 +150,11 @@ class Dialog {
 	}
 }
 
-// The button that opens it. info(): of the run; calls(): its calls; chosen(): the id of the one that is looked at.
-export function againButton(info, calls, chosen) {
+// The call that is looked at, by the address of the page.
+const chosen = () => new URLSearchParams(location.hash.replace(/^#\d*&?/, "")).get("call");
+
+// The button that opens it. info(): of the run; calls(): its calls.
+export function againButton(info, calls) {
 	const button = h("button", { type: "button", onclick: async () => {
 		button.disabled = true;
 		const problem = button.nextElementSibling;

@@ -560,7 +560,7 @@ function build(main, may) {
 	        parts.state, parts.started,
 	        info.parent ? h("a", { href: "/runs/" + info.parent }, "Parent run") : null,
 	        info.forked_from ? h("a", { href: "/runs/" + info.forked_from }, "Forked from") : null, compareWith(info),
-	        againButton(() => info, () => record.calls, () => record.calls[conversation.call]?.id), parts.stop),
+	        againButton(() => info, () => record.calls), parts.stop),
 	    h("div", { class: "title" }, parts.figures, parts.resume), parts.error, parts.problem),
 	    parts.waits, parts.outcome,
 	    parts.tabs, parts.panes);

@@ -185,7 +185,7 @@ const scenarios = {
 		await press("Escape");
 		await press("j");
 		await press("Enter");
-		await page.waitForSelector("article.talk");
+		await page.waitForSelector(".item.call");
 		assert.match(page.url(), /\/runs\/[0-9a-f-]{36}#(\d+&)?call=ok%3A0%3A0/);
 		await page.goBack();
 		await until("seven again", async () => (await waiting()).join() === "seven");
@@ -283,7 +283,7 @@ const scenarios = {
 		await page.waitForSelector("main.overview tbody tr");
 		await page.click("tbody .why a");
 		await page.waitForSelector("article.current");
-		assert.match(await page.textContent("article.current"), /no <i>disk/);
+		await until("why", async () => /no <i>disk/.test(await page.textContent("main")));
 		await page.goBack();
 		await page.waitForSelector("main.overview tbody tr");
 		// Steps, tools, models; a filter.
@@ -390,7 +390,9 @@ const scenarios = {
 		await press("j");
 		const seq = await page.evaluate(() => document.activeElement.textContent);
 		await press("Enter");
-		await page.waitForSelector(`article.current[data-seq="${seq}"]`);
+		await until("its event", async () => new URL(page.url()).pathname.startsWith("/runs/") && /^#\d+/.test(new URL(page.url()).hash));
+		assert.equal(parseInt(new URL(page.url()).hash.slice(1), 10), Number(seq));
+		await until("what was said", async () => /Quick <b>/.test(await page.textContent("article.current").catch(() => "")));
 		await page.goBack();
 		await until("again", async () => (await texts(".found h2")).length === 2);
 		await page.fill("main.search label:nth-of-type(2) input", "on");
@@ -403,13 +405,16 @@ const scenarios = {
 
 	async again(run, waits, copied) {
 		await logIn();
-		await page.goto(`${url}/runs/${run}`);
-		await page.waitForSelector("article.talk");
+		await page.goto(`${url}/runs/${run}#call=say%3A0%3A0`);
+		await page.waitForSelector(".item.call");
+		await page.waitForTimeout(500);
 		const command = () => page.textContent("dialog.again pre code");
 		await page.click("text=Again…");
 		await page.waitForSelector("dialog.again[open]");
 		await until("resume", async () => /awf-run --resume [0-9a-f-]{36}$/.test(await command()));
 		await page.click("dialog.again button:text-is('Fork')");
+		// At the call that is looked at.
+		await until("a fork at the call", async () => / --at say:0:0$/.test(await command()));
 		await page.fill("dialog.again input", "say");
 		await until("a fork", async () => / --at say$/.test(await command()));
 		await page.fill("dialog.again .fields:visible textarea >> nth=0", "awf-step -n say -r -q -- echo \"it's <b>edited\"");
@@ -425,13 +430,13 @@ const scenarios = {
 		await until("closed", async () => await page.$("dialog.again") === null);
 		// Where a workflow may be started, it is.
 		await page.goto(`${url}/runs/${waits}`);
-		await page.waitForSelector("article.talk");
+		await page.waitForSelector(".item.call");
 		await page.click("text=Again…");
 		await page.waitForSelector("dialog.again[open]");
 		await page.click("dialog.again button:text-is('Run again')");
 		await page.click("dialog.again button:text-is('Do it here')");
 		await until("the new run", async () => /\/runs\/[0-9a-f-]{36}$/.test(page.url()) && !page.url().includes(waits));
-		await page.waitForSelector("article.talk");
+		await page.waitForSelector(".item.call");
 		await until("it ran", async () => /success/.test(await page.textContent("main .state")), 40_000);
 	},
 

@@ -308,7 +308,7 @@ terminal_output_take(struct terminal_output *t, const char *bytes, size_t len)
 			} else if (byte >= 0x40 && byte <= 0x7e) {
 				t->state = OUTPUT_TEXT;
 				end_sequence(t, byte);
-			} else if ((byte >= 0 && byte < 0x20) || byte == 0x7f) {
+			} else if ((unsigned char)byte < 0x20 || byte == 0x7f) {
 				terminal_output_print_byte(t, byte);
 			} else if (t->parameter_len + 1 < sizeof t->parameters) {
 				t->parameters[t->parameter_len++] = byte;

@@ -145,10 +145,11 @@ descendants_detached(pid_t pid)
 
 /* ---- without /proc ---- */
 
-#define PID_LIMIT 4194304 /* no kernel has more */
 #ifndef AWF_PORTABLE
+#define PID_LIMIT 4194304 /* no kernel has more */
 #define WAIT_ANY_KIND __WALL /* that child sends no SIGCHLD */
 #else
+#define PID_LIMIT 99999 /* of macOS and the BSDs */
 #define WAIT_ANY_KIND 0
 #endif
 

@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "proc/descendants.h"
 #include "proc/process.h"
+#include "system/self.h"
 
 /* When a process began; 0 if it is gone. */
 static int64_t
@@ -52,8 +53,12 @@ void
 tree_signal(pid_t root, int signal_number)
 {
 	INVARIANT(root > 0 && root != getpid());
+	/* Without subreapers what it has started is known by its group. */
+	if (SELF_NEEDS_GROUPS && getpgid(root) == root)
+		root = -root;
 	kill(root, SIGSTOP);
-	descendants_signal(root, signal_number, NULL);
+	if (root > 0)
+		descendants_signal(root, signal_number, NULL);
 	kill(root, signal_number);
 	kill(root, SIGCONT);
 }

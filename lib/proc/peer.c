@@ -18,6 +18,7 @@
 #include "proc/descendants.h"
 #include "proc/orphans.h"
 #include "proc/wait.h"
+#include "system/self.h"
 
 enum {
 	LOOK_AGAIN = 10,         /* ms between looks at orphans */
@@ -41,6 +42,7 @@ peer_start(struct peer *p, const struct process_spec *spec, struct error *err)
 	struct process_spec piped = *spec;
 
 	piped.in = piped.out = PROCESS_PIPE;
+	piped.group = piped.group || (SELF_NEEDS_GROUPS && !piped.session);
 	INVARIANT(p->process.pid == 0 && p->hung_up == 0);
 	if (process_start(&p->process, &piped, NULL, err) == -1) {
 		p->process.pid = 0;

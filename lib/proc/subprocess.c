@@ -35,6 +35,7 @@
 #include "proc/ending.h"
 #include "proc/last_words.h"
 #include "proc/wait.h"
+#include "system/self.h"
 
 enum {
 	READ_SIZE = 64 << 10, /* as much as a pipe holds */
@@ -96,6 +97,7 @@ subprocess_start_launcher(struct subprocess *s, struct process_spec spec)
 
 	spec.in = PROCESS_PIPE;
 	spec.session = true;
+	spec.group = false;
 	if (words != NULL) {
 		spec.argv = words;
 		result = process_start(&s->state.process, &spec, NULL, &s->error);
@@ -126,7 +128,7 @@ subprocess_start(const struct subprocesses *all, struct subprocess *s)
 		.argv = s->argv, .environment = s->environment,
 		.directory = s->directory, .in = s->input_len == 0 ? PROCESS_NULL : PROCESS_INPUT,
 		.input = s->input, .input_len = s->input_len,
-		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .inherit = s->inherit
+		.out = PROCESS_PIPE, .err = PROCESS_PIPE, .group = SELF_NEEDS_GROUPS, .inherit = s->inherit
 	};
 	int64_t limit = s->via != NULL ? s->via->launch_ms : s->timeout_ms;
 	size_t count = 0;

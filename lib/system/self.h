@@ -9,11 +9,12 @@
 
 #include <stdbool.h>
 
-/* Whether processes can do these things. */
+/* Whether a program that is started, and what that starts, is found again by a process group of its own
+ * alone. */
 #ifdef AWF_PORTABLE
-#define SELF_IS_TOLD false
+#define SELF_NEEDS_GROUPS true
 #else
-#define SELF_IS_TOLD true
+#define SELF_NEEDS_GROUPS false
 #endif
 
 /* Becomes the parent of orphaned descendants. */

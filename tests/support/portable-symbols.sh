@@ -9,7 +9,7 @@ used=$(mktemp)
 trap 'rm -f "$allowed" "$used"' EXIT
 sed 's/#.*//; s/[[:space:]]*$//; /^$/d' "$(dirname "$0")/../portable.symbols" | tr -s ' \t' '\n' | LC_ALL=C sort -u >"$allowed"
 # With sizes of 64 bits some have another name, and so have some where the standard asks for another behaviour.
-nm -D -P --undefined-only "$build"/bin/* $(ls "$build"/libexec/awf/* | grep -v '\.json$') "$build"/libawf-transcript.so.* 2>/dev/null |
+find "$build"/bin "$build"/libexec/awf "$build"/libawf-transcript.so.* -type f ! -name '*.json' -exec nm -D -P --undefined-only {} + 2>/dev/null |
 	awk 'NF > 1 { sub(/@.*/, "", $1); print $1 }' |
 	sed 's/^__isoc[0-9]*_//; s/^__xpg_//; s/^__errno_location$/errno/; s/^__sigsetjmp$/sigsetjmp/
 		s/^__uflow$/getc_unlocked/; s/^__environ$/environ/; s/^_setjmp$/setjmp/; s/^__register_atfork$/pthread_atfork/

@@ -56,11 +56,18 @@ check-musl:
 # ---- another kind of machine ----
 
 CROSS ?= aarch64-linux-gnu
-check-cross:
+# As Debian calls that kind of machine, and where its packages are unpacked.
+CROSS_ARCHITECTURE ?= arm64
+CROSS_ROOT ?= build/$(CROSS_ARCHITECTURE)-root
+CROSS_SUITE ?= $(shell . /etc/os-release && echo "$$VERSION_CODENAME")
+build/$(CROSS_ARCHITECTURE)-root/unpacked: packaging/debian-root
+	ARCHITECTURE=$(CROSS_ARCHITECTURE) sh packaging/debian-root '$(CROSS_SUITE)' build/$(CROSS_ARCHITECTURE)-root $(MIRROR)
+check-cross: $(CROSS_ROOT)/unpacked
 	@command -v $(CROSS)-gcc >/dev/null || { echo 'check-cross: there is no $(CROSS)-gcc'; exit 1; }
-	$(MAKE) --no-print-directory CC=$(CROSS)-gcc PKG_CONFIG=$(or $(CROSS_PKG_CONFIG),$(CROSS)-pkg-config) \
+	$(MAKE) --no-print-directory CC='$(CROSS)-gcc --sysroot=$(abspath $(CROSS_ROOT))' \
+	  PKG_CONFIG='env PKG_CONFIG_SYSROOT_DIR=$(abspath $(CROSS_ROOT)) PKG_CONFIG_LIBDIR=$(abspath $(CROSS_ROOT))/usr/lib/$(CROSS)/pkgconfig:$(abspath $(CROSS_ROOT))/usr/share/pkgconfig pkg-config' \
 	  OBJCOPY=$(CROSS)-objcopy STRIP=$(CROSS)-strip AR=$(CROSS)-ar BUILD=build/$(CROSS) all
-	sh packaging/demo-by-qemu '$(firstword $(subst -, ,$(CROSS)))' build/$(CROSS) '$(CROSS_ROOT)'
+	sh packaging/demo-by-qemu '$(firstword $(subst -, ,$(CROSS)))' build/$(CROSS) '$(abspath $(CROSS_ROOT))'
 
 # ---- compilers ----
 

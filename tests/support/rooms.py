@@ -271,7 +271,7 @@ def links(build):
         listing = os.path.join(directory, "map")
         for command in commands:
             words = command.split()
-            if words[1:2] == ["rcs"]:
+            if words[1:2] == ["rcsD"]:
                 thin[words[2]] = os.path.join(directory, os.path.basename(words[2]))
                 output(words[0], "rcsT", thin[words[2]], *map(os.path.abspath, words[3:]))
         for command in commands:

@@ -27,11 +27,11 @@ static-dist:
 	@MAKE='$(MAKE)' CC='$(CC)' PKG_CONFIG='$(PKG_CONFIG)' sh packaging/static-dist "$(VERSION)" "$(DIST)" "$(BUILD)/static"
 check-reproducible: dist
 	@sh tests/support/deps.sh --if-missing $(DEPS_BUILD)
-	@sh tests/packaging/reproducible "$(VERSION)" "$(DIST)"
+	@bash tests/packaging/reproducible "$(VERSION)" "$(DIST)"
 check-packages: deb static-dist
 	@sh tests/support/deps.sh --if-missing $(DEPS_TEST) $(DEPS_PACKAGES)
 	@$(MAKE) --no-print-directory -s $(BUILD)/tests/support/model-server
-	@BUILD=$(abspath $(BUILD)) sh tests/packaging/debian
-	@BUILD=$(abspath $(BUILD)) sh tests/packaging/static
+	@BUILD=$(abspath $(BUILD)) bash tests/packaging/debian
+	@BUILD=$(abspath $(BUILD)) bash tests/packaging/static
 
 .PHONY: dist deb static-dist check-reproducible check-packages

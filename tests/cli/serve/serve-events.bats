@@ -35,8 +35,8 @@ record() { awf-run -n --name "${1:-demo}" -c "${2:-printf 'a\nb\n' | awf-step -i
 		status=lost|status is one of queued, running, waiting, success, failed, cancelled, timeout, died
 		since=soon|since is no time (as in 2026-11-21, 2h)
 		before=1|before is the id of a run
-		other=1|the parameter other is not known here, but these: name status since limit before children
-		since+limit=1|the parameter since limit is not known here, but these: name status since limit before children
+		other=1|the parameter other is not known here, but these: name status since limit before children sort turned
+		since+limit=1|the parameter since limit is not known here, but these: name status since limit before children sort turned
 		limit=1&limit=2|a parameter is given twice
 	END
 }

@@ -12,6 +12,7 @@
 #include "base/lookalikes.h"
 #include "base/text.h"
 #include "decide/deciding.h"
+#include "io/terminal.h"
 #include "mcp/status.h"
 #include "model/tool_approval.h"
 
@@ -59,21 +60,6 @@ open_approval(struct deciding *d, const struct leading *l, const struct led *led
 	return verdict == DECISION_APPROVED ? deciding_approve(d, err) : 0;
 }
 
-/* Appends a text as a terminal shows it, its lines and tabs as they are: clients show no invisible characters. */
-static void
-add_visible(struct buffer *out, const char *text, size_t len)
-{
-	struct text_piece piece;
-
-	for (size_t i = 0; i < len; i += piece.len) {
-		piece = text_piece(text + i, len - i);
-		if (text[i] == '\n' || text[i] == '\t')
-			buffer_append(out, text + i, piece.len);
-		else
-			text_piece_append(out, text + i, piece);
-	}
-}
-
 static void
 add_lookalikes(struct buffer *out, const struct buffer *text)
 {
@@ -107,7 +93,8 @@ write_approval(const struct led *led, const struct deciding *d, struct buffer *p
 		data_raw(asked, &data);
 	shown = data.len > DATA_SHOWN ? utf8_whole(data.data, DATA_SHOWN) : data.len;
 	buffer_format(&text, "%s: %s waits for your approval of:\n\n", led->workflow->name, d->at->call);
-	add_visible(&text, buffer_string(&data), shown);
+	/* Clients show no invisible characters. */
+	terminal_text(&text, buffer_string(&data), shown);
 	if (shown < data.len)
 		buffer_format(&text, "\n\n(%zu bytes more: awf-replay --state %s %s)", data.len - shown,
 		    d->at->path, led->run_id);

@@ -306,7 +306,7 @@ int
 main(int argc, char **argv)
 {
 	struct look l = { .now = clock_wall() };
-	struct buffer out = BUFFER_INIT;
+	struct buffer out = BUFFER_INIT, json = BUFFER_INIT;
 	struct error err = ERROR_INIT;
 	struct options o;
 	size_t rows;
@@ -326,9 +326,13 @@ main(int argc, char **argv)
 		.warn = status_warn };
 	if (status_read_runs(&l, &err) == 0 && attention_read(&l.list, &err) == 0) {
 		rows = terminal_is(STDOUT_FILENO) ? terminal_height(STDOUT_FILENO) : SCREEN_HEIGHT;
-		if ((o.said & OPTION_SAID(OPT_JSON)) != 0)
-			write_json(&l, &out);
-		else
+		if ((o.said & OPTION_SAID(OPT_JSON)) != 0) {
+			write_json(&l, &json);
+			if (terminal_is(STDOUT_FILENO))
+				terminal_json(&out, buffer_string(&json), json.len);
+			else
+				buffer_append(&out, json.data, json.len);
+		} else
 			write_screen(&l, rows, terminal_width(STDOUT_FILENO),
 			    terminal_colour(STDOUT_FILENO, "auto"), &out);
 		status = l.list.counts[ATTENTION_NEEDED] > 0 ? STATUS_USAGE : STATUS_OK;
@@ -336,6 +340,7 @@ main(int argc, char **argv)
 		status = program_fail(PROGRAM, &err);
 	}
 	fwrite(buffer_string(&out), 1, out.len, stdout);
+	buffer_free(&json);
 	buffer_free(&out);
 	cost_free(&l.cost);
 	attention_free(&l.list);

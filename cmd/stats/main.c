@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/options.h"
+#include "io/terminal.h"
 #include "program.h"
 #include "stats/figures.h"
 #include "storage/storage.h"
@@ -57,7 +59,7 @@ main(int argc, char **argv)
 	struct request r = { .by = BY_WORKFLOW };
 	struct storage storage = { .root = NULL };
 	struct error err = ERROR_INIT;
-	struct buffer out = BUFFER_INIT;
+	struct buffer out = BUFFER_INIT, seen = BUFFER_INIT;
 	struct figures f;
 	struct options o;
 	int id, failed;
@@ -84,8 +86,13 @@ main(int argc, char **argv)
 			figures_json(&f, &out);
 		else
 			figures_text(&f, &out);
-		fwrite(buffer_string(&out), 1, out.len, stdout);
+		if (r.json && terminal_is(STDOUT_FILENO))
+			terminal_json(&seen, buffer_string(&out), out.len);
+		else
+			buffer_append(&seen, out.data, out.len);
+		fwrite(buffer_string(&seen), 1, seen.len, stdout);
 	}
+	buffer_free(&seen);
 	buffer_free(&out);
 	figures_free(&f);
 	storage_close(&storage);

@@ -160,3 +160,16 @@ of() { awf status --json | jq -r ".$1[] | $2"; }
 	run -1 --separate-stderr awf status more
 	same "$stderr" 'awf: more: unexpected argument'
 }
+
+@test "JSON on a terminal shows what is invisible as escapes, and means the same" {
+	name=$(printf 'a\342\200\256b.awf')
+	waits "$name" 'awf-step --approve ok -q'
+	awf-run --name "$name" -c 'awf-step -n ok -q -- true'
+	for command in 'awf status --json' 'awf stats --json'; do
+		script -qec "$command" /dev/null </dev/null >out || [ $? = 1 ]
+		grep -q 'a\\u202eb.awf' out
+		run -1 grep -q "$(printf '\342\200\256')" out
+		$command >raw || [ $? = 1 ]
+		grep -q "$name" raw
+	done
+}

@@ -118,7 +118,7 @@ NEEDS_serve_start = base io json transcript proc storage workspace model
 NEEDS_setup = base io json transcript proc isolate storage model decide view limits providers formats definitions \
 	turn projection
 NEEDS_ship = base system io json transcript proc storage model net ingest projection
-NEEDS_stats = base json transcript storage model
+NEEDS_stats = base io json transcript storage model
 NEEDS_worker = base io json proc storage workspace model decide
 
 # ---- programs ----

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # Resume where it is likely to go wrong: deaths at chosen moments.
 # shellcheck shell=bash disable=SC2016,SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Workflows killed at random moments, and at every line of their record, and resumed
 # until they are done: crash.py tells what is checked.
 # CRASH_ROUNDS=500 for the long run; CRASH_SEED=N for the same choices again.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # Attempts to get out of a sandbox (fault_escape.c), with all parts of it and with each
 # one missing: as root, if the tests run as root, and as an ordinary user. All that is
 # aimed at is made here: files below /var/tmp, and a process.

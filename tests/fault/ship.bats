@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-ship where it, or its filter, is killed again and again, and where many ship the same: rows
 # are the lines of the transcripts, and none is there twice.
 # shellcheck shell=bash disable=SC2016,SC2154

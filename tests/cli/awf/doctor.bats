@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf doctor: what is there and what is missing, as those see it who go by it.
 # shellcheck shell=bash disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0

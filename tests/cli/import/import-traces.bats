@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-import: spans of OpenTelemetry and of the OpenAI Agents SDK become runs. The files in tests/fixtures/import
 # were made by these programs against a server with a script.
 # shellcheck shell=bash disable=SC2016,SC2154

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-mcp: workflows for outside agents, question by question. What real clients make of it: see
 # awf-mcp-real.bats.
 # shellcheck shell=bash disable=SC2016

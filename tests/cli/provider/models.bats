@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # What a command asks models: awf-step --models, by its proxy.
 # shellcheck shell=bash disable=SC2016
 load ../../support/helpers

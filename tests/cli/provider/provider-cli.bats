@@ -1,5 +1,5 @@
 load ../../support/helpers
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 bats_require_minimum_version 1.5.0
 load ../../support/provider
 load ../../support/cli

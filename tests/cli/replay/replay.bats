@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-replay: recorded workflows run again, and come to the same, or not.
 # shellcheck disable=SC2016,SC2030,SC2031,SC2154 # $variables of inner shells; bats sets stderr, runs tests apart
 bats_require_minimum_version 1.5.0

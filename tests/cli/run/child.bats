@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-run inside of a run: a child run, and its call in the record of its parent.
 # shellcheck shell=bash disable=SC2016
 load ../../support/helpers

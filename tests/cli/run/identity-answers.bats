@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-run(1), "Resuming": the answers that a question prints are accepted, and do what it says.
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr
 bats_require_minimum_version 1.5.0

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-run(1), "Which recorded call is which": calls that differ by their directory or by variables
 # alone, and effects whose step was renamed, moved or removed.
 # shellcheck shell=bash disable=SC2016,SC2154 # scripts expand their dollars; bats sets stderr

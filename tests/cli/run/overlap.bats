@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run --overlap: what becomes of a run while others of its name live.
 # shellcheck shell=bash disable=SC2016,SC2034,SC2154
 load ../../support/helpers

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-run(1), "Resuming": child runs that did not come to be, and what is asked of them.
 # shellcheck shell=bash disable=SC2016,SC2154 # bats sets stderr
 bats_require_minimum_version 1.5.0

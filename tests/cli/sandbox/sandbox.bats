@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # The sandbox of tools and commands (awf-sandbox(1)): who says what, what is recorded, what
 # goes wrong. tests/fault/sandbox.bats tries to get out of it.
 # shellcheck disable=SC2016,SC2154 # the shell of a step reads dollars; bats sets stderr

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Repositories in a sandbox's workspace (awf-sandbox(1), "Repositories"): whatever a sandboxed
 # program leaves there, the user's git runs nothing of it; and git's usual work goes on inside.
 # shellcheck disable=SC2016,SC2154 # the shell of a sandbox reads dollars; bats sets stderr

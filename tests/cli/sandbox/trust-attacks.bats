@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # What a repository of somebody else tries, whose definitions nobody has allowed, or whose files are
 # others than those that were.
 # shellcheck disable=SC2154,SC2016,SC2030,SC2031 # bats sets stderr and output; jq and shells have dollars

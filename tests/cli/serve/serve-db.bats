@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-serve --db: the runs of a database that awf-ship fills, served by any number of servers. Each
 # test is made with SQLite and with PostgreSQL. Kills are in tests/fault/serve-db.bats.
 # shellcheck shell=bash disable=SC2016,SC2154

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-serve: lists and events in their forms: chosen, projected, outlined.
 # shellcheck shell=bash disable=SC2016,SC2154
 bats_require_minimum_version 1.5.0

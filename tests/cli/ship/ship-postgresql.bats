@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-ship and its filter for PostgreSQL: what is there afterwards, the queries of awf-sql(7), what
 # is refused and how. Kills and crowds are in tests/fault/ship-postgresql.bats.
 # shellcheck shell=bash disable=SC2016,SC2154

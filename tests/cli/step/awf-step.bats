@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-step with commands: items, exactness, output, failure. What one process does;
 # pipelines of several are in awf-step-pipeline.bats.
 bats_require_minimum_version 1.5.0

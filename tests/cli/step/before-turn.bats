@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # A program that is asked before each turn of an agent.
 # shellcheck disable=SC2154,SC2016 # bats sets stderr; jq has dollars of its own
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # Many model calls at the same time: what a worker of awf-provider(7) has in hand is each its own.
 # shellcheck disable=SC2154 # bats sets stderr
 # shellcheck disable=SC2030,SC2031 # each test has its own variables

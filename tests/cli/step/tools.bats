@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # AWF's own tools as steps and in agents: what is recorded, what the model reads, replay.
 # shellcheck shell=bash disable=SC2154,SC2016 # bats sets stderr; the shell of a step reads dollars
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-step --via ssh, with a real sshd on loopback; as root, with ip, nft and nsenter, on the loopback
 # of a network of its own, that is cut.
 # SSH_ROUNDS=20 for a long run; SSH_SEED=N for the same choices again.

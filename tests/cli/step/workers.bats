@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # The workers of a run, awf-provider(7): which steps share one, and that a step has its answer
 # whatever becomes of a worker.
 bats_require_minimum_version 1.5.0

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # awf-tail: what it shows, what it follows, what it lists.
 # Each test is a subshell of its own, stderr is bats', and cat makes a pipe:
 # shellcheck disable=SC2154,SC2030,SC2031,SC2002,SC2094,SC2119,SC2120

@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # What README and manual say: their examples run as they are printed, cross
 # references lead somewhere, every option is described and completed.
 bats_require_minimum_version 1.5.0

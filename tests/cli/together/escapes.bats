@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # What is data reaches no terminal as a control: nothing that a command, a tool or a model
 # says sets titles, fills the clipboard, or turns text around.
 # shellcheck disable=SC2016 # dollars of inner shells

@@ -1,4 +1,5 @@
 #!/usr/bin/env bats
+# bats file_tags=turn:2
 # libawf-transcript as other programs have it: installed, found by pkg-config alone, beside
 # the programs of AWF on one transcript.
 # shellcheck disable=SC2016 # $variables of inner shells

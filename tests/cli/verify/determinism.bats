@@ -1,5 +1,5 @@
 #!/usr/bin/env bats
-# bats file_tags=turn:2
+# bats file_tags=turn:3
 # awf-verify --determinism: what replays does so again and again; what does not is named.
 # shellcheck disable=SC2016,SC2154 # $variables of inner shells; bats sets stderr
 bats_require_minimum_version 1.5.0

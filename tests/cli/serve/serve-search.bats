@@ -68,11 +68,11 @@ found() { jq -r '.found[] | .name + ":" + ([.hits[] | "\(.path)/\(.type)/\(.foun
 @test "characters that are escaped in the record are found, too; many places in a run are told as more" {
 	awf-run -n --name many -c 'for i in 1 2 3 4; do awf-step -n "s$i" -- echo needle; done' >/dev/null
 	file=$(transcript)
-	awf-run -n --name escaped -c 'awf-step -n say -- echo hay' >/dev/null
-	sed -i 's/"hay"/"h\\u0061y \\ud83d\\ude00"/' "$(transcript)"
+	awf-run -n --name escaped -c 'awf-step -n say -- echo haystack' >/dev/null
+	sed -i 's/"haystack"/"h\\u0061ystack \\ud83d\\ude00"/' "$(transcript)"
 	serve
 	TOKEN=$(awf-serve --new-token read)
-	same "$(search hay)" 200
+	same "$(search haystack)" 200
 	same "$(jq -r '[.found[].name] | join(",")' body)" escaped
 	same "$(search '😀')" 200
 	same "$(jq -r '[.found[].name] | join(",")' body)" escaped

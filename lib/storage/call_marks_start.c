@@ -276,7 +276,7 @@ struct start_entries {
 static void
 start_add_entry(struct start_entries *e, const char *name, size_t len, const char *value, size_t value_len)
 {
-	if (e->head->count % 64 == 0)
+	if (e->list == NULL || e->head->count % 64 == 0)
 		e->list = memory_array(e->list, e->head->count + 64, sizeof *e->list);
 	e->list[e->head->count++] = (struct start_entry){ hash_of(e->head->hash_key, name, len),
 		hash_of(e->head->hash_key, value, value_len), (uint32_t)value_len, marks_add_text(e->texts, name, len) };
@@ -313,7 +313,7 @@ marks_start(const char *run_directory, const unsigned char key[MARKS_KEY_BYTES],
 		start_add_entry(&entries, *e, len, *e + len + 1, value_len);
 	}
 	marks_each_descriptor(start_add_descriptor, &entries);
-	if (head.count > 1)
+	if (entries.list != NULL)
 		qsort(entries.list, head.count, sizeof *entries.list, compare_entries);
 	head.ignored = (uint32_t)texts.len;
 	start_add_names(&texts, spec->ignored);

@@ -591,7 +591,7 @@ test_failures_that_are_alike(void **state)
 		item_starts("map", i, 0);
 	for (unsigned i = 0; i < 9; i++) {
 		snprintf(how, sizeof how, "\"error\":{\"code\":\"exit_status\",\"message\":\"sh: exit status %u: line %u\"}",
-		    i % 5 == 0 ? 4 : 5, i);
+		    i % 5 == 0 ? 4U : 5U, i);
 		item_ends("map", i, 100 + i, how);
 	}
 	told("✗ map            100ms  sh: exit status 4: line 0\n"

@@ -1,3 +1,7 @@
+/*
+ * Everything is counted anew from the trials for each report. The median is that of trials without an error; a cost
+ * that no trial tells stays unknown.
+ */
 #include "eval/figures.h"
 
 #include <stdlib.h>

@@ -1,3 +1,6 @@
+/*
+ * A process of gzip does it. Of what it prints at most one byte more than the limit is taken.
+ */
 #include "ingest/gunzip.h"
 
 #include <stdint.h>
